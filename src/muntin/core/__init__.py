@@ -1,0 +1,1 @@
+"""Words every layer shares: errors, time, rows in columns, watermarks. Imports nothing of the project."""

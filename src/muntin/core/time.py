@@ -1,0 +1,36 @@
+"""Event time: int64 microseconds since the epoch, UTC; half-open validity intervals; ticks.
+
+A row of a window is *valid* on ``[start, exp)``: ``start`` is the first instant whose answer sees it, ``exp`` the
+first that does not. A window with SLIDE only moves both ends to evaluation instants (ticks), so every operator
+above the windows works on intervals and knows nothing of SLIDE.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Instants = NDArray[np.int64]
+
+FOREVER = int(np.iinfo(np.int64).max)
+"""Expiry of a row that never leaves; also the watermark that completes every instant."""
+
+NEVER = -(2**62)
+"""A watermark before every row: nothing is complete yet."""
+
+MICROSECOND = 1
+MILLISECOND = 1_000
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+MAX_SPAN = 10_000 * 366 * DAY
+"""Longest RANGE or SLIDE accepted (10,000 years): keeps ``ts + span`` inside int64 for every date Spark can hold."""
+
+
+def ceil_to(ts: Instants, step: int, origin: int = 0) -> Instants:
+    """Smallest multiple of ``step`` (counted from ``origin``) that is at or after each of ``ts``; FOREVER stays."""
+    moved = -((origin - ts) // step) * step + origin
+    return np.where(ts == FOREVER, FOREVER, moved)

@@ -1,0 +1,82 @@
+"""Progress of event time, from the headers that travel with every batch. Pure: processing time is a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from muntin.core.time import FOREVER, NEVER
+
+
+@dataclass(frozen=True)
+class Header:
+    """What one packer partition says of one source in one batch (``source``: position among the query's streams).
+
+    ``rows``: rows with a usable event time, before WHERE; ``min_ts``, ``max_ts``, ``mid_ts`` (median): their event times
+    in microseconds (meaningless when ``rows`` is 0); ``bad``: rows dropped for a NULL or unreadable event time;
+    ``heartbeat``: event time that is known to be complete.
+    """
+
+    source: int
+    partition: int
+    rows: int
+    min_ts: int = FOREVER
+    max_ts: int = NEVER
+    mid_ts: int = NEVER
+    bad: int = 0
+    heartbeat: int = NEVER
+
+
+@dataclass(frozen=True)
+class SourceClock:
+    """How far one source has come. ``max_ts``: its maximum event time as ``max_jump`` restrains it; ``top_ts``: unrestrained;
+    ``first_ts``: the minimum so far; ``last_row_at``: processing time of its last row, or of the first batch."""
+
+    slack: int = 0
+    idle_after: int | None = None
+    max_jump: int | None = None
+    max_ts: int = NEVER
+    top_ts: int = NEVER
+    first_ts: int = FOREVER
+    last_row_at: int = NEVER
+    heartbeat: int = NEVER
+
+    def advance(self, headers: Sequence[Header], now: int) -> SourceClock:
+        """The clock after one batch at processing time ``now``; never moves back. ``max_jump`` restrains a batch, counted from the clock's maximum,
+        or in the first batch from the median event time, so that one row from the future or the past cannot set it."""
+        beats = max([self.heartbeat, *(h.heartbeat for h in headers)])
+        live = [h for h in headers if h.rows]
+        if not live:
+            since = now if self.last_row_at == NEVER else self.last_row_at
+            return replace(self, heartbeat=beats, last_row_at=since)
+        highest = top = max(h.max_ts for h in live)
+        if self.max_jump is not None:
+            base = self.max_ts if self.max_ts != NEVER else max(h.mid_ts for h in live)
+            top = min(top, base + self.max_jump)
+        return replace(
+            self,
+            max_ts=max(self.max_ts, top),
+            top_ts=max(self.top_ts, highest),
+            first_ts=min([self.first_ts, *(h.min_ts for h in live)]),
+            last_row_at=max(self.last_row_at, now),
+            heartbeat=beats,
+        )
+
+    def watermark(self) -> int:
+        """Every instant before it is complete for this source."""
+        reached = NEVER if self.max_ts == NEVER else self.max_ts - self.slack
+        return max(reached, self.heartbeat)
+
+    def idle(self, now: int) -> bool:
+        """Whether the source has been without rows for longer than ``idle_after`` at processing time ``now``."""
+        return self.idle_after is not None and self.last_row_at != NEVER and now - self.last_row_at >= self.idle_after
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def stage_watermark(clocks: Sequence[SourceClock], now: int, before: int) -> int:
+    """Minimum over the sources that are not idle; ``before`` when that would move back or when all are idle."""
+    awake = [c.watermark() for c in clocks if not c.idle(now)]
+    return max(before, min(awake)) if awake else before

@@ -1,0 +1,116 @@
+"""Bound scalar expressions: three frozen kinds and one vocabulary of functions.
+
+Every expression carries its Arrow type. The same tree is rendered to Spark SQL (``cql.unparse``), evaluated over Arrow
+columns (``physical.evaluate``) and, row by row, by ``reference``; ``FUNCTIONS`` lists what all three must know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+FUNCTIONS: frozenset[str] = frozenset(
+    # arithmetic: Spark's rules (non-ANSI): x / 0 and x % 0 are NULL, int / int is double, overflow wraps nothing silently
+    ["add", "sub", "mul", "div", "intdiv", "mod", "neg", "abs", "round", "floor", "ceil", "sqrt", "power", "sign"]
+    # comparison (NaN = NaN, NaN above every number, -0.0 = 0.0) and three-valued logic
+    + ["eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "and", "or", "not", "is_null", "is_not_null"]
+    # choice: case(c1, v1, ..., else), in(x, v1, ...)
+    + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
+    # strings
+    + ["lower", "upper", "length", "concat", "substring", "trim", "like"]
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the node's input, by name."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant; ``value`` is a plain Python value (timestamps: int microseconds), None for NULL."""
+
+    value: Any
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of ``FUNCTIONS`` over arguments. ``cast`` converts its one argument to ``type``."""
+
+    fn: str
+    args: tuple[Expr, ...]
+    type: pa.DataType
+
+    def __post_init__(self) -> None:
+        if self.fn not in FUNCTIONS:
+            raise ValueError(f"unknown function {self.fn!r}")
+
+
+Expr = Column | Literal | Call
+
+TRUE = Literal(True, pa.bool_())
+
+
+@dataclass(frozen=True)
+class Agg:
+    """One aggregate. ``fn``: count, count_distinct, sum, avg, min, max; ``arg`` is None only for COUNT(*).
+
+    Result types: counts int64; sum of integers int64, of floats double, of decimal(p, s) decimal(min(38, p + 10), s);
+    avg double (decimals too); min and max the argument's type. NULL arguments are skipped; over no values a count is 0
+    and the others are NULL.
+    """
+
+    fn: str
+    arg: Expr | None
+    type: pa.DataType
+
+
+def conjuncts(e: Expr) -> list[Expr]:
+    """The parts of a conjunction, flattened; a TRUE literal has none."""
+    match e:
+        case Call("and", args):
+            return [c for a in args for c in conjuncts(a)]
+        case Literal(True, _):
+            return []
+        case _:
+            return [e]
+
+
+def conjunction(parts: list[Expr]) -> Expr:
+    """AND of the parts (nested to the left); TRUE for none."""
+    if not parts:
+        return TRUE
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = Call("and", (whole, part), pa.bool_())
+    return whole
+
+
+def columns_of(e: Expr) -> Iterator[Column]:
+    """Every column reference in the expression, in text order, with repeats."""
+    match e:
+        case Column():
+            yield e
+        case Call(_, args):
+            for a in args:
+                yield from columns_of(a)
+        case Literal():
+            return
+
+
+def map_columns(e: Expr, f: Callable[[Column], Expr]) -> Expr:
+    """The expression with every column replaced by ``f`` of it."""
+    match e:
+        case Column():
+            return f(e)
+        case Call(_, args):
+            return replace(e, args=tuple(map_columns(a, f) for a in args))
+        case Literal():
+            return e

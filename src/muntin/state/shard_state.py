@@ -1,0 +1,68 @@
+"""The state of one (query stage, shard): named lists of immutable chunks, plus small heads.
+
+Chunks are appended, merged and dropped, never changed; what is not yet committed stays in memory. The same class backs
+the local runtime (never committed) and the pane store (opened from version b - 1, committed as version b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+Loader = Callable[[], pa.RecordBatch]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """An immutable run of rows and what may be asked of it without opening it.
+
+    ``meta`` holds small integers (row count under "n", and whatever bounds the owner keeps, e.g. "min_ts", "max_exp").
+    ``load`` returns the rows: from memory, or memory-mapped from a file of the pane store. ``address`` is where the
+    pane store keeps it (None: not yet written).
+    """
+
+    meta: dict[str, int]
+    load: Loader
+    address: Any = None
+
+
+@dataclass
+class ShardState:
+    """Chunk lists by structure name, and heads: JSON-able values that are rewritten with every version (keep them small)."""
+
+    chunks: dict[str, list[Chunk]] = field(default_factory=dict)
+    heads: dict[str, Any] = field(default_factory=dict)
+
+    def list(self, structure: str) -> list[Chunk]:
+        """The chunks of a structure, oldest first (a live list: do not change it directly)."""
+        return self.chunks.setdefault(structure, [])
+
+    def append(self, structure: str, rows: pa.RecordBatch, **meta: int) -> Chunk:
+        """Add ``rows`` as the newest chunk; empty batches are refused by contract of the callers."""
+        chunk = Chunk({"n": rows.num_rows, **meta}, lambda: rows)
+        self.list(structure).append(chunk)
+        return chunk
+
+    def keep(self, structure: str, wanted: Callable[[Chunk], bool]) -> int:
+        """Drop the chunks that are not ``wanted``; returns how many rows went."""
+        old = self.list(structure)
+        self.chunks[structure] = [c for c in old if wanted(c)]
+        return sum(c.meta["n"] for c in old) - sum(c.meta["n"] for c in self.chunks[structure])
+
+    def replace(self, structure: str, old: list[Chunk], rows: pa.RecordBatch | None, **meta: int) -> None:
+        """Put one chunk (none if ``rows`` is None or empty) where the first of ``old`` was, and drop the ``old``."""
+        gone = {id(c) for c in old}
+        kept: list[Chunk] = []
+        for c in self.list(structure):
+            if id(c) not in gone:
+                kept.append(c)
+            elif c is old[0] and rows is not None and rows.num_rows:
+                kept.append(Chunk({"n": rows.num_rows, **meta}, lambda: rows))
+        self.chunks[structure] = kept
+
+    def rows(self) -> int:
+        """Rows held over all structures."""
+        return sum(c.meta["n"] for cs in self.chunks.values() for c in cs)
