@@ -73,7 +73,7 @@ class Batch:
 
 def no_columns(rows: int) -> pa.RecordBatch:
     """A record batch without columns that still counts ``rows`` rows."""
-    return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays([], [], mask=pa.array([False] * rows)))
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays([], [], mask=pa.repeat(False, rows)))
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
