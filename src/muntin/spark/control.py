@@ -1,0 +1,63 @@
+"""The control source: files in ``<store>/control`` that move time where no data comes.
+
+It is part of the union, so that every batch has at least one partition (and so a header for every shard, also when no
+source has anything new), and a file put there makes a batch and carries a heartbeat: event time known to be complete.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.core.watermark import Header
+from muntin.spark import files, wire
+from muntin.spark.pack import Task, headers_to_all
+from muntin.spark.spec import PipelineSpec
+
+PARTITION = -1
+"""The partition number in headers of the control source."""
+
+
+def control_path(store: str) -> str:
+    return files.join(store, "control")
+
+
+def control_letters(spark: SparkSession, spec: PipelineSpec) -> DataFrame:
+    """Letters of the control source: exactly one partition in every batch."""
+    assert spec.store is not None
+    path = control_path(spec.store)
+    files.make_dirs(path)
+    lines = spark.readStream.format("text").schema("value STRING").load(files.for_spark(path))
+    beats = lines.selectExpr("value", "unix_micros(current_timestamp()) AS __now").coalesce(1)
+    return beats.mapInArrow(_beats(spec), wire.LETTERS_DDL)
+
+
+def _beats(spec: PipelineSpec) -> Task:
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        beats: dict[str, int] = {}
+        now = wire.NEVER
+        for batch in batches:
+            for line, at in zip(batch.column("value").to_pylist(), batch.column("__now").to_pylist(), strict=True):
+                now = at
+                for name, ts in json.loads(line).items():
+                    beats[name] = max(ts, beats.get(name, ts))
+        return wire.to_batches(_headers(spec, beats, now))
+
+    return pack
+
+
+def _headers(spec: PipelineSpec, beats: Mapping[str, int], now: int) -> Iterator[wire.Letter]:
+    for position, stream in enumerate(spec.streams):
+        beat = beats.get(stream.name, wire.NEVER)
+        yield from headers_to_all(spec, Header(position, PARTITION, 0, heartbeat=beat), now)
+
+
+def send_heartbeat(store: str, beats: Mapping[str, int]) -> None:
+    """Declare event time (microseconds) complete for streams, by name; the next batch takes it up."""
+    path = control_path(store)
+    files.make_dirs(path)
+    files.write_atomically(files.join(path, f"{uuid.uuid4().hex}.json"), json.dumps(dict(beats)).encode() + b"\n")

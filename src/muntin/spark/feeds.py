@@ -1,0 +1,80 @@
+"""What the JVM computes for each stream: every distinct filter and column once, whatever the number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from muntin.cql.unparse import to_spark_sql
+from muntin.physical.shard import wire_schema
+from muntin.physical.stage import PhysicalQuery, SourceInput
+from muntin.plan.catalog import Stream
+from muntin.plan.exprs import TRUE, Expr
+from muntin.spark.spec import Feed, Target
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """The SELECT of one stream: ``exprs`` in order, and the feeds made of them."""
+
+    exprs: tuple[str, ...]
+    feeds: tuple[Feed, ...]
+
+
+def plan_feeds(streams: Sequence[Stream], queries: Sequence[PhysicalQuery]) -> list[StreamPlan]:
+    """One plan per stream; equal expressions and equal feeds are shared."""
+    plans: list[StreamPlan] = []
+    number = 0
+    for position, stream in enumerate(streams):
+        plan = _plan_stream(position, [(t, i) for t, i in source_inputs(queries) if i.stream.name == stream.name], number)
+        plans.append(plan)
+        number += len(plan.feeds)
+    return plans
+
+
+def source_inputs(queries: Sequence[PhysicalQuery]) -> Iterator[tuple[Target, SourceInput]]:
+    """Every input that reads a stream, with its address."""
+    for q, query in enumerate(queries):
+        for level, stage in enumerate(query.stages):
+            for i, source in enumerate(stage.inputs):
+                if isinstance(source, SourceInput):
+                    yield Target(q, level, i), source
+
+
+def _plan_stream(position: int, inputs: list[tuple[Target, SourceInput]], first: int) -> StreamPlan:
+    exprs: dict[str, int] = {}
+    shapes: dict[tuple[object, ...], list[tuple[Target, SourceInput]]] = {}
+    for target, source in inputs:
+        keep = -1 if source.keep == TRUE else _place(source.keep, exprs)
+        columns = tuple(_place(e, exprs) for _, e in source.columns)
+        names = [n for n, _ in source.columns]
+        keys = tuple(names.index(k) for k in source.shard_key)
+        shapes.setdefault((keep, columns, keys, source.ship_all), []).append((target, source))
+    feeds = [
+        Feed(
+            number=first + k, stream=position, keep=keep, columns=columns, keys=keys, ship_all=ship_all,
+            schema=wire_schema(found[0][1]), targets=tuple(t for t, _ in found),
+        )
+        for k, ((keep, columns, keys, ship_all), found) in enumerate(shapes.items())
+    ]  # fmt: skip
+    return StreamPlan(tuple(exprs), tuple(feeds))
+
+
+def _place(e: Expr, exprs: dict[str, int]) -> int:
+    text = to_spark_sql(e, quoted)
+    return exprs.setdefault(text, len(exprs))
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark SQL text."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def select(df: DataFrame, stream: Stream, plan: StreamPlan) -> DataFrame:
+    """The stream as the packer takes it: event time, the batch's processing time (fixed per micro-batch), expressions."""
+    now = F.expr("unix_micros(current_timestamp())").alias("__now")
+    computed = [F.expr(text).alias(f"e{i}") for i, text in enumerate(plan.exprs)]
+    return df.select(F.col(quoted(stream.ts)).alias("__ts"), now, *computed)

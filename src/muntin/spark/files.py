@@ -1,0 +1,70 @@
+"""Small files on any shared path: a local one, or a URI that ``pyarrow.fs`` knows (hdfs, s3, gs, abfs)."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyarrow import fs
+
+from muntin.core.errors import ConfigError
+
+
+def join(base: str, *names: str) -> str:
+    return "/".join([base.rstrip("/"), *names])
+
+
+def resolve(path: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URI, and the path inside it. Raises ConfigError for an unknown scheme."""
+    scheme = urlsplit(path).scheme
+    if len(scheme) <= 1:
+        return fs.LocalFileSystem(), os.path.abspath(path)
+    if scheme == "file":
+        return fs.LocalFileSystem(), unquote(urlsplit(path).path)
+    try:
+        return fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    except Exception as e:
+        raise ConfigError(f"cannot reach {path!r}: {e}; give a local path or a hdfs://, s3://, gs:// or abfs:// address") from e
+
+
+def for_spark(path: str) -> str:
+    """The path as Spark should be given it: local ones as file URIs, so that a default file system does not catch them."""
+    system, inside = resolve(path)
+    return Path(inside).as_uri() if isinstance(system, fs.LocalFileSystem) else path
+
+
+def make_dirs(path: str) -> None:
+    system, inside = resolve(path)
+    system.create_dir(inside, recursive=True)
+
+
+def read(path: str) -> bytes | None:
+    """The whole file, or None when it is not there."""
+    system, inside = resolve(path)
+    try:
+        with system.open_input_stream(inside) as f:
+            return bytes(f.read())
+    except FileNotFoundError:
+        return None
+
+
+def names(path: str) -> list[str]:
+    """Names in a directory, sorted; none when it is not there."""
+    system, inside = resolve(path)
+    found = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
+    return sorted(f.base_name for f in found)
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Write a file that readers see whole or not at all (a rename on file systems; object stores put whole objects)."""
+    system, inside = resolve(path)
+    head, _, tail = inside.rpartition("/")
+    part = f"{head}/.{tail}.{uuid.uuid4().hex}"
+    with system.open_output_stream(part) as f:
+        f.write(data)
+    if isinstance(system, fs.LocalFileSystem):
+        with open(part, "rb") as written:
+            os.fsync(written.fileno())
+    system.move(part, inside)

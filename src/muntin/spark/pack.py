@@ -1,0 +1,180 @@
+"""The packer: a source partition's rows become one blob per shard, and a header for every slot. Runs on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from muntin.core.errors import DataError
+from muntin.core.time import NEVER, Instants
+from muntin.core.watermark import Header
+from muntin.kernels.hashing import hash_columns, shard_of
+from muntin.plan.catalog import Stream
+from muntin.spark import wire
+from muntin.spark.slots import slots_of_shards
+from muntin.spark.spec import Feed, PipelineSpec
+
+FLUSH_ROWS = 1 << 20
+REPLAY_FLUSH_ROWS = 1 << 17
+FLUSH_BYTES = 64 << 20
+
+USABLE = 1 << 61
+"""Event times beyond +-USABLE microseconds (73,000 years) count as unreadable: window arithmetic must not overflow."""
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def packer(spec: PipelineSpec, stream: int) -> Task:
+    """The function for ``mapInArrow`` over the rows of ``spec.streams[stream]``."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        return wire.to_batches(Packer(spec, stream, context.partitionId() if context else 0).letters(batches))
+
+    return pack
+
+
+def event_times(column: pa.Array, unit: int) -> tuple[Instants, NDArray[np.bool_]]:
+    """Microseconds, and which of them are usable. Timestamps of any zone, or integers counted in ``unit`` microseconds."""
+    if pa.types.is_timestamp(column.type):
+        column, unit = column.cast(pa.timestamp("us", column.type.tz)), 1
+    raw = pc.fill_null(column.cast(pa.int64()), USABLE).to_numpy(zero_copy_only=False)
+    good = (raw > -USABLE // unit) & (raw < USABLE // unit)
+    return np.where(good, raw, 0) * unit if unit != 1 or not good.all() else raw, good
+
+
+@dataclass
+class Packer:
+    """Packs one partition of one stream; see ``letters``."""
+
+    spec: PipelineSpec
+    stream: int
+    partition: int
+    seq: int = 0
+    read: int = 0
+    now: int = NEVER
+    rows: int = 0
+    bad: int = 0
+    min_ts: int = wire.FOREVER
+    max_ts: int = NEVER
+    times: list[Instants] = field(default_factory=list)
+
+    @property
+    def source(self) -> Stream:
+        return self.spec.streams[self.stream]
+
+    def letters(self, batches: Iterator[pa.RecordBatch]) -> Iterator[wire.Letter]:
+        """Row letters as they fill up, then the partition's header for every slot, also when it had no row for it."""
+        feeds = [f for f in self.spec.feeds if f.stream == self.stream]
+        held: dict[int, list[pa.RecordBatch]] = {f.number: [] for f in feeds}
+        rows, size = 0, 0
+        limit = REPLAY_FLUSH_ROWS if self.spec.store is None else FLUSH_ROWS
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            ts, good = self._times(batch)
+            for f in feeds:
+                held[f.number].append(_shape(f, batch, ts, good))
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows >= limit or size >= FLUSH_BYTES:
+                yield from self._flush(feeds, held)
+                rows, size = 0, 0
+        yield from self._flush(feeds, held)
+        yield from self._headers()
+
+    def _times(self, batch: pa.RecordBatch) -> tuple[Instants, NDArray[np.bool_]]:
+        """Event times of a batch; updates what the header will say."""
+        ts, good = event_times(batch.column("__ts"), self.source.ts_unit)
+        if self.now == NEVER:
+            self.now = batch.column("__now")[0].as_py()
+        usable = int(good.sum())
+        if usable < len(ts):
+            self._bad(good)
+        if usable:
+            fine = ts if usable == len(ts) else ts[good]
+            self.rows += usable
+            self.min_ts = min(self.min_ts, int(fine.min()))
+            self.max_ts = max(self.max_ts, int(fine.max()))
+            if self.source.max_jump is not None:
+                self.times.append(fine)
+        self.read += len(ts)
+        return ts, good
+
+    def _bad(self, good: NDArray[np.bool_]) -> None:
+        if self.source.on_bad_time == "fail":
+            row = self.read + int(np.argmin(good))
+            raise DataError(
+                f"stream {self.source.name!r}: row {row} of partition {self.partition} has no usable event time (column "
+                f"{self.source.ts!r} is NULL, unreadable or beyond reach); mend the data, or register the stream with "
+                'on_bad_time="drop" to count and skip such rows'
+            )
+        self.bad += int(len(good) - good.sum())
+
+    def _flush(self, feeds: list[Feed], held: dict[int, list[pa.RecordBatch]]) -> Iterator[wire.Letter]:
+        for f in feeds:
+            batches = [b for b in held[f.number] if b.num_rows]
+            held[f.number] = []
+            if batches:
+                whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+                yield from self._post(f, whole)
+
+    def _post(self, feed: Feed, rows: pa.RecordBatch) -> Iterator[wire.Letter]:
+        slots = slots_of_shards(self.spec.shards, self.spec.partitions)
+        for shard, part in split(rows, [rows.column(k) for k in feed.keys], self.spec.shards):
+            for piece in wire.cut(part):
+                lowest = pc.min(piece.column("__ts")).as_py()
+                yield wire.Letter(
+                    slots[shard], wire.ROWS, wire.encode(piece), level=feed.level, target=feed.number, shard=shard,
+                    source=self.stream, part=self.partition, seq=self.seq, min_ts=lowest,
+                )  # fmt: skip
+                self.seq += 1
+
+    def _headers(self) -> Iterator[wire.Letter]:
+        middle = int(np.median(np.concatenate(self.times))) if self.times else self.max_ts
+        header = Header(
+            self.stream, self.partition, self.rows, min_ts=self.min_ts, max_ts=self.max_ts, mid_ts=middle, bad=self.bad
+        )
+        yield from headers_to_all(self.spec, header, self.now)
+
+
+def headers_to_all(spec: PipelineSpec, header: Header, now: int) -> Iterator[wire.Letter]:
+    """The same header for every slot in use."""
+    blob = wire.header_blob(header, now)
+    for slot in sorted(set(slots_of_shards(spec.shards, spec.partitions))):
+        yield wire.Letter(slot, wire.HEADER, blob, source=header.source, part=header.partition, min_ts=NEVER)
+
+
+def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The batch's rows of one feed, in the feed's wire schema."""
+    keep = good
+    if feed.keep >= 0:
+        keep = good & np.asarray(pc.fill_null(batch.column(f"e{feed.keep}"), False).to_numpy(zero_copy_only=False), bool)
+    columns = [batch.column(f"e{c}") for c in feed.columns] + [pa.array(ts)]
+    if feed.ship_all:
+        columns.append(pa.array(keep))
+    arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, feed.schema, strict=True)]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=feed.schema)
+    wanted = good if feed.ship_all else keep
+    return rows if wanted.all() else rows.filter(pa.array(wanted))
+
+
+def split(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each shard that has any, in their order; without keys all go to shard 0."""
+    if not keys:
+        yield 0, rows
+        return
+    shard = shard_of(hash_columns(keys, rows.num_rows), shards)
+    ordered = rows.take(pa.array(np.argsort(shard.astype(np.int16), kind="stable")))
+    ends = np.cumsum(np.bincount(shard, minlength=shards))
+    start = 0
+    for s, end in enumerate(ends.tolist()):
+        if end > start:
+            yield s, ordered.slice(start, end - start)
+        start = end

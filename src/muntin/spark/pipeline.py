@@ -1,0 +1,85 @@
+"""A pipeline as a DataFrame: select, pack, exchange, one ``mapInArrow`` per level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from muntin.core.errors import ConfigError
+from muntin.physical.stage import PhysicalQuery
+from muntin.plan.catalog import Stream
+from muntin.spark import wire
+from muntin.spark.control import control_letters
+from muntin.spark.feeds import StreamPlan, plan_feeds, select
+from muntin.spark.pack import packer
+from muntin.spark.replay_task import SORT_ORDER, replay_task
+from muntin.spark.spec import PipelineSpec
+from muntin.spark.stage_task import stage_task
+from muntin.spark.types import struct_of
+
+
+def plan_pipeline(
+    streams: Sequence[Stream], queries: Mapping[str, PhysicalQuery], shards: int, partitions: int
+) -> tuple[PipelineSpec, list[StreamPlan]]:
+    """Queries (by name) over streams as one pipeline; queries with equal signatures run once."""
+    distinct = {q.signature: (name, q) for name, q in reversed(queries.items())}
+    ordered = list(reversed(distinct.values()))
+    plans = plan_feeds(streams, [q for _, q in ordered])
+    spec = PipelineSpec(
+        streams=tuple(streams), queries=tuple(q for _, q in ordered), names=tuple(n for n, _ in ordered),
+        since=(0,) * len(ordered), feeds=tuple(f for p in plans for f in p.feeds), shards=shards, partitions=partitions,
+    )  # fmt: skip
+    return spec, plans
+
+
+def all_streaming(frames: Mapping[str, DataFrame], streams: Sequence[Stream]) -> bool:
+    """Whether the pipeline is live. Raises ConfigError when its streams are of both kinds."""
+    live = [s.name for s in streams if frames[s.name].isStreaming]
+    if live and len(live) < len(streams):
+        replayed = [s.name for s in streams if s.name not in live]
+        raise ConfigError(
+            f"a query cannot mix streaming and batch DataFrames: {', '.join(live)} is streaming, {', '.join(replayed)} is not; "
+            "read all of them with spark.readStream (live) or all with spark.read (replay)"
+        )
+    return bool(live)
+
+
+def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Letters of every source: one scan per stream, whatever the number of queries."""
+    parts: list[DataFrame] = []
+    for position, (stream, plan) in enumerate(zip(spec.streams, plans, strict=True)):
+        rows = select(frames[stream.name], stream, plan)
+        if not plan.feeds:
+            rows = rows.where("false")  # keeps the source and its offsets in the plan without reading it
+        if spec.store is None:
+            rows = rows.sortWithinPartitions("__ts")
+        parts.append(rows.mapInArrow(packer(spec, position), wire.LETTERS_DDL))
+    if spec.store is not None:
+        parts.append(control_letters(frames[spec.streams[0].name].sparkSession, spec))
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.union(part)
+    return whole
+
+
+def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows."""
+    letters = packed(spec, plans, frames)
+    for level in range(spec.levels):
+        letters = letters.repartition(spec.partitions, F.col("slot"))
+        schema = wire.LETTERS_DDL
+        if spec.plain and level == spec.levels - 1:
+            schema = struct_of(spec.queries[0].result_schema.to_arrow())  # type: ignore[assignment]
+        if spec.store is None:
+            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(replay_task(spec, level), schema)
+        else:
+            letters = letters.mapInArrow(stage_task(spec, level), schema)
+    return letters
+
+
+def live(spec: PipelineSpec, store: str, **changes: object) -> PipelineSpec:
+    """The pipeline with a pane store."""
+    return replace(spec, store=store, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""Running the shards of one slot at one level: step, route what comes out, count. Shared by live and replayed input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.core.batch import Batch
+from muntin.core.watermark import Header
+from muntin.physical.shard import Progress, StepOutput, result_rows, to_wire
+from muntin.physical.stage import DerivedInput, Stage
+from muntin.spark import wire
+from muntin.spark.pack import split
+from muntin.spark.slots import slots_of_shards
+from muntin.spark.spec import PipelineSpec
+
+def runs_on(stage: Stage, shard: int) -> bool:
+    """Whether a stage has work on a shard: one that puts every row on shard 0 has none elsewhere (and no answer there)."""
+    return shard == 0 or any(i.shard_key for i in stage.inputs)
+
+
+LATE_ROWS = pa.schema(
+    [("query", pa.string()), ("stream", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("row", pa.string())]
+)
+"""Columns of the late output; ``row``: the shipped columns as a JSON object."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Shard ``shard`` of query number ``query`` at stage ``level`` of a pipeline."""
+
+    spec: PipelineSpec
+    query: int
+    level: int
+    shard: int
+
+    @property
+    def cell(self) -> str:
+        """Name of its state in the pane store."""
+        return f"{self.spec.queries[self.query].signature}/{self.level}/{self.shard}"
+
+    @property
+    def last(self) -> bool:
+        return self.level == len(self.spec.queries[self.query].stages) - 1
+
+    @property
+    def slot(self) -> int:
+        return slots_of_shards(self.spec.shards, self.spec.partitions)[self.shard]
+
+    def headers(self, headers: Sequence[Header]) -> list[Header]:
+        """The headers of the query's own streams, numbered as the query numbers them."""
+        at = self.spec.positions(self.query)
+        return [Header(**{**h.__dict__, "source": at[h.source]}) for h in headers if h.source in at]
+
+    def forward(self, progress: Progress, now: int) -> list[wire.Letter]:
+        """The same progress for the same shard of the next level."""
+        if self.last:
+            return []
+        blob = wire.progress_blob(progress, now)
+        kind, level = wire.PROGRESS, self.level + 1
+        return [wire.Letter(self.slot, kind, blob, level=level, target=self.query, shard=self.shard, min_ts=-(2**63))]
+
+    def results(self, rows: Batch) -> pa.RecordBatch:
+        """The last level's rows as the user sees them."""
+        return result_rows(self.spec.queries[self.query], rows)
+
+    def derived(self, rows: Batch, first: int = 0) -> Iterator[wire.Letter]:
+        """The rows for every later input that wants them, one letter per shard; ``first``: number of the first letter."""
+        if not len(rows):
+            return
+        seq = first
+        for level, i, target in self._readers():
+            sent = to_wire(rows, target)
+            keys = [sent.column(k) for k in target.shard_key]
+            for shard, part in split(sent, keys, self.spec.shards):
+                slot = slots_of_shards(self.spec.shards, self.spec.partitions)[shard]
+                for piece in wire.cut(part):
+                    lowest = pc.min(piece.column("__ts")).as_py()
+                    yield wire.Letter(
+                        slot, wire.DERIVED, wire.encode(piece), level=level, target=self.query, input=i, shard=shard,
+                        part=self.shard, seq=seq, min_ts=lowest,
+                    )  # fmt: skip
+                    seq += 1
+
+    def _readers(self) -> Iterator[tuple[int, int, DerivedInput]]:
+        for level, stage in enumerate(self.spec.queries[self.query].stages):
+            for i, target in enumerate(stage.inputs):
+                if isinstance(target, DerivedInput) and target.stage == self.level:
+                    yield level, i, target
+
+    def late(self, output: StepOutput) -> Iterator[wire.Letter]:
+        """Late rows as letters for the late output, if the pipeline has one."""
+        if not self.spec.late:
+            return
+        inputs = self.spec.queries[self.query].stages[self.level].inputs
+        for i, rows in output.late:
+            if rows.num_rows:
+                stream = inputs[i].stream.name  # type: ignore[union-attr]
+                blob = wire.encode(late_rows(self.spec.names[self.query], stream, rows))
+                yield wire.Letter(self.slot, wire.LATE, blob, target=self.query, shard=self.shard)
+
+
+def late_rows(query: str, stream: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows in the schema of the late output."""
+    names = [n for n in rows.schema.names if not n.startswith("__")]
+    texts = [json.dumps(r, default=str) for r in rows.select(names).to_pylist()] if names else ["{}"] * rows.num_rows
+    ts = rows.column("__ts").cast(pa.timestamp("us", "UTC"))
+    columns = [pa.array([query] * rows.num_rows), pa.array([stream] * rows.num_rows), ts, pa.array(texts, pa.string())]
+    return pa.RecordBatch.from_arrays(columns, schema=LATE_ROWS)

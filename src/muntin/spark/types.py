@@ -1,0 +1,37 @@
+"""Spark schemas and Arrow schemas, both ways."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+
+from muntin.core.errors import ConfigError
+from muntin.core.schema import Field, Schema
+
+
+def schema_of(struct: spark_types.StructType, owner: str) -> Schema:
+    """The columns of a DataFrame as Arrow fields; timestamps are microseconds in UTC.
+
+    Raises ConfigError for duplicate names and for types that Arrow cannot carry (``owner`` names the DataFrame).
+    """
+    names = [f.name for f in struct.fields]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise ConfigError(f"{owner}: column {twice[0]!r} is there more than once; rename one of them")
+    return Schema(tuple(Field(f.name, _arrow_type(f, owner)) for f in struct.fields))
+
+
+def _arrow_type(field: spark_types.StructField, owner: str) -> pa.DataType:
+    try:
+        return to_arrow_type(field.dataType, timezone="UTC")
+    except Exception as e:
+        raise ConfigError(
+            f"{owner}: column {field.name!r} has type {field.dataType.simpleString()}, which cannot be carried; "
+            "drop it or cast it before registering"
+        ) from e
+
+
+def struct_of(schema: pa.Schema) -> spark_types.StructType:
+    """The Spark schema of Arrow columns, all nullable."""
+    return from_arrow_schema(schema)
