@@ -1,0 +1,219 @@
+"""CQL as a sqlglot dialect: Spark SQL plus windows in brackets and relation-to-stream wrappers.
+
+Adds to Spark's grammar (Arasu, Babu, Widom, "The CQL continuous query language", sections 6.1 to 6.3):
+
+* ``name [window] alias`` and ``name alias [window]`` in FROM, a ``StreamRef`` with a ``WindowSpec``;
+* ``Istream(query)``, ``Dstream(query)``, ``Rstream(query)``, ``Wstream(query)`` around a query, a ``ToStream``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token, TokenType
+
+from muntin.cql.durations import parse_duration
+
+WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
+WINDOWS_HELP = "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [WINDOW ...], [NOW] or [UNBOUNDED]"
+
+
+_NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
+
+
+class CqlParseError(ParseError):
+    """A syntax error that knows its token: characters ``[start, end)`` of the text."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.message, self.start, self.end = message, start, end
+
+
+class WindowSpec(exp.Expression):
+    """A window as written. ``kind``: now, unbounded, range or rows. ``size`` and ``slide`` are number literals
+    (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``partition`` the PARTITION BY list."""
+
+    arg_types = {"kind": True, "size": False, "slide": False, "slide_kind": False, "partition": False}  # noqa: RUF012
+
+
+class StreamRef(exp.Table):
+    """A name in FROM with an optional ``window``."""
+
+    arg_types = {**exp.Table.arg_types, "window": False}  # noqa: RUF012
+
+
+class ToStream(exp.Expression):
+    """``kind`` (istream, dstream, rstream, wstream) applied to the query ``this``."""
+
+    arg_types = {"this": True, "kind": True}  # noqa: RUF012
+
+
+class CqlParser(SparkParser):
+    """Spark's parser with CQL's windows and wrappers. Stops at the first error (``CqlParseError``)."""
+
+    def raise_error(self, message: str, token: Token | None = None) -> None:
+        """Raise at ``token``, or at the current one, or at the end of the text."""
+        at = token or self._curr
+        start, end = (at.start, at.end + 1) if at else (len(self.sql), len(self.sql))
+        raise CqlParseError(message, start, end)
+
+    def _parse_statement(self) -> exp.Expr | None:
+        if not self._curr:
+            self.raise_error("the query is empty: it starts with SELECT, or with Istream(, Dstream( or Rstream(")
+        if self._at_wrapper():
+            return self._parse_to_stream()
+        if self._curr.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
+            self.raise_error("a query starts with SELECT, or with Istream(, Dstream( or Rstream( around a SELECT")
+        return super()._parse_statement()
+
+    def _at_wrapper(self) -> bool:
+        follows = self._next is not None and self._next.token_type == TokenType.L_PAREN
+        return self._curr is not None and follows and self._curr.text.upper() in WRAPPERS
+
+    def _parse_to_stream(self) -> ToStream:
+        token = self._curr
+        self._advance(2)
+        query = self._parse_to_stream() if self._at_wrapper() else self._parse_select(nested=True)
+        if query is None:
+            self.raise_error(f"{token.text}( takes a query: write {token.text}(SELECT ...)")
+        if not self._match(TokenType.R_PAREN):
+            self.raise_error(f"the parenthesis opened by {token.text}( is not closed here")
+        return self.expression(ToStream(this=query, kind=token.text.lower()), token=token)
+
+    def _parse_table(
+        self,
+        schema: bool = False,
+        joins: bool = False,
+        alias_tokens: Any = None,
+        parse_bracket: bool = False,
+        is_db_reference: bool = False,
+        parse_partition: bool = False,
+        consume_pipe: bool = False,
+    ) -> exp.Expr | None:
+        this = self._parse_from_item(alias_tokens)
+        if joins:
+            for join in self._parse_joins():
+                this.append("joins", join)
+        return this
+
+    def _parse_join(
+        self, skip_join_token: bool = False, parse_bracket: bool = False, alias_tokens: Any = None
+    ) -> exp.Join | None:
+        """As Spark's, but a comma must be followed by a stream and ON by a condition."""
+        if self._match(TokenType.COMMA):
+            return self.expression(exp.Join(this=self._parse_table(alias_tokens=alias_tokens), kind="CROSS"))
+        join: exp.Join | None = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if join is not None and self._prev.token_type == TokenType.ON:
+            self.raise_error("a condition is missing after ON")
+        return join
+
+    def _parse_from_item(self, alias_tokens: Any) -> exp.Expr:
+        if self._at_wrapper():
+            query: exp.Expr | None = exp.Subquery(this=self._parse_to_stream())
+            query.set("alias", self._parse_table_alias(alias_tokens))
+        elif self._curr and self._curr.token_type in _NESTED:
+            query = self._parse_wrapped_stream(alias_tokens) or super()._parse_table(alias_tokens=alias_tokens)
+        else:
+            return self._parse_stream_ref(alias_tokens)
+        if query is None:
+            self.raise_error("expected a stream name or a sub-query")
+        if self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            query.meta["window"] = self._parse_window_spec()
+        return query
+
+    def _parse_wrapped_stream(self, alias_tokens: Any) -> exp.Expr | None:
+        index = self._index
+        self._advance()
+        if not self._at_wrapper():
+            self._retreat(index)
+            return None
+        query = exp.Subquery(this=self._parse_to_stream())
+        self._match_r_paren()
+        query.set("alias", self._parse_table_alias(alias_tokens))
+        return query
+
+    def _parse_stream_ref(self, alias_tokens: Any) -> StreamRef:
+        token = self._curr
+        table = self._parse_table_parts()
+        window = self._parse_window_spec()
+        alias = self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS)
+        if alias is not None and self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            if window is not None:
+                self.raise_error("this stream already has a window: write one, before or after the alias")
+            window = self._parse_window_spec()
+        ref = StreamRef(**{k: v for k, v in table.args.items() if v})
+        ref.set("alias", alias)
+        ref.set("window", window)
+        ref.set("sample", self._parse_table_sample())
+        ref.set("pivots", self._parse_pivots())
+        return self.expression(ref, token=token)
+
+    def _parse_window_spec(self) -> WindowSpec | None:
+        if not self._match(TokenType.L_BRACKET):
+            return None
+        token = self._curr
+        if not token:
+            self.raise_error(f"a window is opened here and not closed; {WINDOWS_HELP}", self._prev)
+        spec = self._parse_window_body()
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error(f"expected ] here; {WINDOWS_HELP}")
+        return self.expression(spec, token=token)
+
+    def _parse_window_body(self) -> WindowSpec:
+        if self._match_text_seq("NOW"):
+            return WindowSpec(kind="now")
+        if self._match_text_seq("UNBOUNDED") or self._match_text_seq("RANGE", "UNBOUNDED"):
+            return WindowSpec(kind="unbounded")
+        partition = self._parse_partition()
+        if self._match_text_seq("ROWS"):
+            return WindowSpec(kind="rows", size=self._parse_row_count(), partition=partition, **self._parse_slide())
+        if self._match_texts(("RANGE", "WINDOW")):
+            return WindowSpec(kind="range", size=self._parse_span(), partition=partition, **self._parse_slide())
+        self.raise_error(f"unknown window; {WINDOWS_HELP}")
+        raise AssertionError
+
+    def _parse_partition(self) -> list[exp.Expr] | None:
+        if not self._match(TokenType.PARTITION_BY):
+            return None
+        return self._parse_csv(self._parse_column)
+
+    def _parse_slide(self) -> dict[str, Any]:
+        if not self._match_text_seq("SLIDE"):
+            return {}
+        if self._next and self._next.token_type == TokenType.R_BRACKET and self._curr.text.isdigit():
+            return {"slide": self._parse_row_count(), "slide_kind": "rows"}
+        return {"slide": self._parse_span(), "slide_kind": "range"}
+
+    def _parse_row_count(self) -> exp.Literal:
+        token = self._curr
+        if not token or not token.text.isdigit():
+            self.raise_error("expected a number of rows, as in [ROWS 100]")
+        self._advance()
+        return self.expression(exp.Literal.number(token.text), token=token)
+
+    def _parse_span(self) -> exp.Expr:
+        """A duration, taken as raw text up to SLIDE or the closing bracket."""
+        first = self._curr
+        while self._curr and self._curr.token_type != TokenType.R_BRACKET and self._curr.text.upper() != "SLIDE":
+            self._advance()
+        last = self._prev
+        if not first or last.start < first.start:
+            self.raise_error("expected a length of time, as in 10 MINUTES")
+        try:
+            span = parse_duration(self.sql[first.start : last.end + 1])
+        except ValueError as e:
+            raise CqlParseError(str(e), first.start, last.end + 1) from None
+        literal = exp.Literal.number(str(span))
+        literal.meta.update(start=first.start, end=last.end)
+        return literal
+
+
+class Cql(Spark):
+    """The dialect; used through ``cql.parse``."""
+
+    Parser = CqlParser
+    parser_class = CqlParser

@@ -1,0 +1,96 @@
+"""Lengths of time in query texts: ``10 MINUTES``, ISO 8601 (``PT10M``) and Spark's interval text; whole microseconds."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from muntin.core.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, WEEK
+
+_NAMES: dict[int, str] = {
+    MICROSECOND: "microsecond microseconds us usec usecs micro micros",
+    MILLISECOND: "millisecond milliseconds ms msec msecs milli millis",
+    SECOND: "second seconds s sec secs",
+    MINUTE: "minute minutes m min mins",
+    HOUR: "hour hours h hr hrs",
+    DAY: "day days d",
+    WEEK: "week weeks w wk wks",
+}
+UNITS: dict[str, int] = {name: span for span, names in _NAMES.items() for name in names.split()}
+_ALLOWED = "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY, WEEK (also plural, us, ms, sec, min, hr)"
+_CALENDAR = {"month", "months", "mon", "mons", "year", "years", "quarter", "quarters"}
+_PART = re.compile(r"\s*([+-]?)\s*'?\s*([+-]?)\s*(\d+\.?\d*|\.\d+)\s*'?\s*([A-Za-z]*)\s*,?")
+_ISO = re.compile(
+    r"([+-])?P(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
+    r"(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.IGNORECASE,
+)
+
+
+def parse_duration(text: str) -> int:
+    """Microseconds of a duration text; may be zero or negative.
+
+    Raises:
+        ValueError: not a duration, a unit without fixed length (months), or a fraction of a microsecond.
+    """
+    body = text.strip()
+    if re.match(r"^'[^']*'$", body):
+        body = body[1:-1].strip()
+    body = re.sub(r"^interval\b\s*", "", body, flags=re.IGNORECASE)
+    if re.match(r"^'[^']*'$", body):
+        body = body[1:-1].strip()
+    if re.match(r"^[+-]?P", body, re.IGNORECASE):
+        return _whole(_iso(body), text)
+    return _whole(_parts(body, text), text)
+
+
+def _parts(body: str, text: str) -> Fraction:
+    total, at = Fraction(0), 0
+    while at < len(body):
+        found = _PART.match(body, at)
+        if not found:
+            raise ValueError(f"{text.strip()!r} is not a length of time: write a number and a unit, as in 10 MINUTES; {_ALLOWED}")
+        outer, inner, number, unit = found.groups()
+        sign = -1 if (outer == "-") != (inner == "-") else 1
+        total += sign * Fraction(number) * _unit(unit, number)
+        at = found.end()
+    if not body:
+        raise ValueError(f"a length of time is missing: write a number and a unit, as in 10 MINUTES; {_ALLOWED}")
+    return total
+
+
+def _unit(unit: str, number: str) -> int:
+    name = unit.lower()
+    if name in UNITS:
+        return UNITS[name]
+    if not name:
+        raise ValueError(f"{number} has no unit: write for example {number} SECONDS; {_ALLOWED}")
+    if name in _CALENDAR:
+        raise ValueError(f"{unit} has no fixed length; {_ALLOWED}")
+    raise ValueError(f"{unit!r} is not a unit of time; {_ALLOWED}")
+
+
+def _iso(body: str) -> Fraction:
+    found = _ISO.fullmatch(body)
+    numbers = found.groups()[1:] if found else ()
+    if found is None or not any(numbers):
+        raise ValueError(f"{body!r} is not an ISO 8601 duration of fixed length: PnW, PnD, PTnHnMnS, as in PT10M")
+    total = sum(
+        (Fraction(n) * span for n, span in zip(numbers, (WEEK, DAY, HOUR, MINUTE, SECOND), strict=True) if n), Fraction(0)
+    )
+    return -total if found.group(1) == "-" else total
+
+
+def _whole(value: Fraction, text: str) -> int:
+    if value.denominator != 1:
+        raise ValueError(f"{text.strip()!r} is not a whole number of microseconds, the smallest step of event time")
+    return int(value)
+
+
+def format_duration(span: int) -> str:
+    """CQL text of a positive span of microseconds in the largest unit that divides it, as ``5 MINUTES``."""
+    for unit in (WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND):
+        if span % unit == 0:
+            count, name = span // unit, _NAMES[unit].split()[0].upper()
+            return f"{count} {name}" if count == 1 else f"{count} {name}S"
+    raise AssertionError(span)

@@ -1,0 +1,309 @@
+"""Scalar expressions of the syntax tree to bound expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from muntin.cql import functions, literals
+from muntin.cql.coerce import coerce
+from muntin.cql.operators import (
+    BOOL,
+    TypeClash,
+    arithmetic,
+    choose,
+    compare,
+    describe,
+    logic,
+    member,
+    negate,
+    text_of,
+)
+from muntin.cql.places import place_of
+from muntin.cql.scopes import Scope, did_you_mean
+from muntin.cql.types import family, from_spark, to_spark
+from muntin.plan.exprs import Call, Column, Expr, Literal
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
+    exp.NullSafeEQ: "eq_null_safe",
+}  # fmt: skip
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.IntDiv: "intdiv", exp.Mod: "mod",
+}  # fmt: skip
+_FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Abs: ("abs", ("this",)), exp.Round: ("round", ("this", "decimals")), exp.Floor: ("floor", ("this",)),
+    exp.Ceil: ("ceil", ("this",)), exp.Sqrt: ("sqrt", ("this",)), exp.Pow: ("power", ("this", "expression")),
+    exp.Sign: ("sign", ("this",)), exp.Lower: ("lower", ("this",)), exp.Upper: ("upper", ("this",)),
+    exp.Trim: ("trim", ("this",)), exp.Length: ("length", ("this",)),
+    exp.Substring: ("substring", ("this", "start", "length")), exp.Nullif: ("nullif", ("this", "expression")),
+    exp.If: ("if", ("this", "true", "false")), exp.Concat: ("concat", ("expressions",)),
+    exp.Coalesce: ("coalesce", ("this", "expressions")), exp.Greatest: ("greatest", ("this", "expressions")),
+    exp.Least: ("least", ("this", "expressions")),
+}  # fmt: skip
+_ODD_ARGUMENTS = {exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression", "position"), exp.Round: ("truncate",)}
+_AGGREGATES = "COUNT, SUM, AVG, MIN, MAX"
+
+
+class Aggregates(Protocol):
+    """Takes an aggregate call and gives the column that will hold its value."""
+
+    def collect(self, node: exp.Expr) -> Column: ...
+
+
+@dataclass(frozen=True)
+class ExprBinder:
+    """Binds expressions of one clause.
+
+    ``clause`` names it for messages. ``aggregates`` takes aggregate calls; None forbids them. ``aliases`` are select
+    expressions that a plain name may stand for (HAVING).
+    """
+
+    scope: Scope
+    text: str
+    clause: str
+    zone: str | None = None
+    aggregates: Aggregates | None = None
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """The bound, typed expression.
+
+        Raises:
+            QueryError: unknown names, types that do not go together, an aggregate where none may be.
+            UnsupportedError: functions and constructs beyond this version.
+        """
+        try:
+            return self._bind(node)
+        except (TypeClash, ValueError) as e:
+            raise place_of(node, self.text).error(str(e)) from None
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """As ``bind``, and it must be BOOLEAN."""
+        e = self.bind(node)
+        if family(e.type) not in ("boolean", "null"):
+            raise place_of(node, self.text).error(f"{self.clause} takes a condition (BOOLEAN), not {describe(e)}")
+        return coerce(e, BOOL)
+
+    def _bind(self, node: exp.Expr) -> Expr:
+        kind = type(node)
+        if kind in _COMPARISONS:
+            return compare(_COMPARISONS[kind], *self._pair(node.this, node.expression))
+        if kind in _ARITHMETIC:
+            return arithmetic(_ARITHMETIC[kind], self.bind(node.this), self.bind(node.expression))
+        if kind in _FUNCTIONS:
+            return self._function(node)
+        match node:
+            case exp.Paren():
+                return self.bind(node.this)
+            case exp.Column():
+                return self._column(node)
+            case exp.And() | exp.Or():
+                return logic(kind.__name__.lower(), self.bind(node.this), self.bind(node.expression))
+            case exp.Not():
+                return logic("not", self.bind(node.this))
+            case exp.Neg():
+                return negate(self.bind(node.this))
+            case exp.Literal() | exp.Boolean() | exp.Null() | exp.Interval() | exp.HexString():
+                return _literal(node)
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Count() | exp.Sum() | exp.Avg() | exp.Min() | exp.Max():
+                return self._aggregate(node)
+            case _:
+                return self._predicate(node)
+
+    def _predicate(self, node: exp.Expr) -> Expr:
+        match node:
+            case exp.Between():
+                low = compare("ge", *self._pair(node.this, node.args["low"]))
+                high = compare("le", *self._pair(node.this, node.args["high"]))
+                return logic("and", low, high)
+            case exp.In() if not node.args.get("query") and not node.args.get("unnest"):
+                x = self.bind(node.this)
+                return member(x, [self._timed(self.bind(v), x) for v in node.expressions])
+            case exp.Is():
+                return self._is(node)
+            case exp.NullSafeNEQ():
+                return logic("not", compare("eq_null_safe", *self._pair(node.this, node.expression)))
+            case exp.Like() | exp.ILike():
+                return self._like(node)
+            case exp.Case():
+                return self._case(node)
+            case exp.DPipe():
+                return Call("concat", tuple(text_of(self.bind(n)) for n in _flat(node)), pa.string())
+            case exp.Anonymous():
+                return self._named(node)
+            case _:
+                raise self._unsupported(node)
+
+    def _pair(self, left: exp.Expr, right: exp.Expr) -> tuple[Expr, Expr]:
+        a, b = self.bind(left), self.bind(right)
+        return self._timed(a, b), self._timed(b, a)
+
+    def _timed(self, e: Expr, beside: Expr) -> Expr:
+        """A string literal beside a timestamp or a date, read as one."""
+        if not (isinstance(e, Literal) and isinstance(e.value, str)):
+            return e
+        if family(beside.type) == "timestamp":
+            return literals.timestamp(e.value, beside.type, self.zone)
+        return literals.date(e.value) if family(beside.type) == "date" else e
+
+    def _column(self, node: exp.Column) -> Expr:
+        if isinstance(node.this, exp.Star):
+            raise place_of(node, self.text).error("* stands alone in the select list or in COUNT(*)")
+        alias = None if node.table else self.aliases.get(node.name.lower())
+        if alias is not None:
+            return replace(self, aliases={}).bind(alias)
+        return self.scope.resolve(node)
+
+    def _aggregate(self, node: exp.Expr) -> Expr:
+        if self.aggregates is None:
+            name = type(node).__name__.upper()
+            hint = "conditions on aggregates belong in HAVING" if self.clause in ("WHERE", "ON") else "aggregates do not nest"
+            hint = "group by plain expressions" if self.clause == "GROUP BY" else hint
+            raise place_of(node, self.text).error(f"{name} is an aggregate and cannot stand in {self.clause}: {hint}")
+        return self.aggregates.collect(node)
+
+    def _function(self, node: exp.Expr) -> Expr:
+        name, parts = _FUNCTIONS[type(node)]
+        odd = next((a for a in _ODD_ARGUMENTS.get(type(node), ()) if node.args.get(a)), None)
+        if odd:
+            raise place_of(node, self.text).unsupported(f"this form of {name.upper()} is not supported: give only the value")
+        return functions.build(name, [self.bind(a) for a in _arguments(node, parts)])
+
+    def _named(self, node: exp.Anonymous) -> Expr:
+        name = str(node.this).lower()
+        args = node.expressions
+        if name == "timestamp_micros" and len(args) == 1:
+            value = self.bind(args[0])
+            if isinstance(value, Literal) and isinstance(value.value, int):
+                return Literal(value.value, literals.TIMESTAMP)
+        if name in functions.TABLE:
+            return functions.build(name, [self.bind(a) for a in args])
+        if name in ("istream", "dstream", "rstream", "wstream"):
+            raise place_of(node, self.text).error(f"{node.this} goes around the whole query: {node.this}(SELECT ...)")
+        hint = did_you_mean(name, sorted(functions.TABLE))
+        known = ", ".join(sorted(functions.TABLE))
+        raise place_of(node, self.text).unsupported(
+            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {_AGGREGATES}"
+        )
+
+    def _is(self, node: exp.Is) -> Expr:
+        x = self.bind(node.this)
+        match node.expression:
+            case exp.Null():
+                return Call("is_null", (x,), BOOL)
+            case exp.Not(this=exp.Null()):
+                return Call("is_not_null", (x,), BOOL)
+            case exp.Boolean():
+                return compare("eq_null_safe", x, self.bind(node.expression))
+            case _:
+                raise self._unsupported(node)
+
+    def _like(self, node: exp.Expr) -> Expr:
+        args = [self.bind(node.this), self.bind(node.expression)]
+        for a in args:
+            if family(a.type) not in ("string", "null"):
+                raise TypeClash(f"LIKE takes strings, not {describe(a)}; write CAST(... AS STRING)")
+        args = [coerce(a, pa.string()) for a in args]
+        if isinstance(node, exp.ILike):
+            args = [Call("lower", (a,), pa.string()) for a in args]
+        like = Call("like", tuple(args), BOOL)
+        return logic("not", like) if node.args.get("negate") else like
+
+    def _case(self, node: exp.Case) -> Expr:
+        default = node.args.get("default")
+        branches = []
+        for branch in node.args["ifs"]:
+            subject = node.this
+            when = compare("eq", *self._pair(subject, branch.this)) if subject else self.bind(branch.this)
+            branches.append((when, self.bind(branch.args["true"])))
+        return choose(branches, self.bind(default) if default is not None else None)
+
+    def _cast(self, node: exp.Cast) -> Expr:
+        if isinstance(node, exp.TryCast) and node.args.get("safe"):
+            raise place_of(node, self.text).unsupported("TRY_CAST is not supported: write CAST")
+        to = from_spark(node.args["to"].sql(dialect="spark"))
+        e = self.bind(node.this)
+        if isinstance(e, Literal) and isinstance(e.value, str):
+            return _cast_text(e.value, to, self.zone)
+        if not _castable(e.type, to):
+            raise TypeClash(f"cannot cast {describe(e)} to {to_spark(to)}")
+        return coerce(e, to)
+
+    def _unsupported(self, node: exp.Expr) -> Exception:
+        place = place_of(node, self.text)
+        if isinstance(node, exp.Query | exp.Exists | exp.In):
+            return place.unsupported("sub-queries are not supported yet: one SELECT over streams is")
+        if isinstance(node, exp.Window):
+            return place.unsupported("OVER is not supported: a window stands beside its stream, as in S [RANGE 10 MINUTES]")
+        if isinstance(node, exp.Filter):
+            return place.unsupported("FILTER is not supported: write the aggregate over CASE WHEN condition THEN value END")
+        if isinstance(node, exp.Star):
+            return place.error("* stands alone in the select list or in COUNT(*)")
+        name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
+        if isinstance(node, exp.AggFunc):
+            return place.unsupported(f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)")
+        what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
+        return place.unsupported(f"{what} is not supported. Functions: {', '.join(sorted(functions.TABLE))}")
+
+
+def _literal(node: exp.Expr) -> Literal:
+    match node:
+        case exp.Boolean():
+            return Literal(bool(node.this), BOOL)
+        case exp.Null():
+            return Literal(None, pa.null())
+        case exp.Interval():
+            return literals.interval(node)
+        case exp.HexString():
+            return Literal(bytes.fromhex(str(node.this)), pa.binary())
+        case exp.Literal() if node.is_string:
+            return Literal(str(node.this), pa.string())
+        case _:
+            return literals.number(str(node.this))
+
+
+def _cast_text(value: str, to: pa.DataType, zone: str | None) -> Expr:
+    """A cast of a string literal: dates, timestamps, decimals and the odd doubles become literals at once."""
+    if family(to) == "timestamp":
+        return literals.timestamp(value, to, zone)
+    if family(to) == "date":
+        return literals.date(value)
+    text = Literal(value, pa.string())
+    if pa.types.is_decimal(to):
+        exact = literals.number(value.strip().lstrip("+-")) if value.strip().lstrip("+-").replace(".", "", 1).isdigit() else None
+        folded = coerce(negate(exact) if exact and value.strip().startswith("-") else exact, to) if exact else text
+        return folded if isinstance(folded, Literal) and folded.type == to else Call("cast", (text,), to)
+    if pa.types.is_float64(to):
+        odd = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}.get(value.strip().lower())
+        return Literal(odd, to) if odd is not None else Call("cast", (text,), to)
+    if not _castable(text.type, to):
+        raise TypeClash(f"cannot cast {describe(text)} to {to_spark(to)}")
+    return coerce(text, to)
+
+
+def _castable(a: pa.DataType, b: pa.DataType) -> bool:
+    plain = {"number", "string", "boolean"}
+    timed = {"timestamp", "date", "string"}
+    pair = {family(a), family(b)}
+    return family(a) == "null" or pair <= plain or pair <= timed or (len(pair) == 1 and "nested" not in pair)
+
+
+def _arguments(node: exp.Expr, parts: Sequence[str]) -> list[exp.Expr]:
+    given: list[exp.Expr] = []
+    for part in parts:
+        value = node.args.get(part)
+        given.extend(value if isinstance(value, list) else [value] if value is not None else [])
+    return given
+
+
+def _flat(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of a chain of ``||``."""
+    return [*_flat(node.this), *_flat(node.expression)] if isinstance(node, exp.DPipe) else [node]

@@ -1,0 +1,152 @@
+"""Scalar functions by name: how many arguments, of which kinds, and the type that results (Spark's rules)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from muntin.cql.coerce import coerce, common_type
+from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, condition, describe, text_of, unify
+from muntin.cql.types import family
+from muntin.plan.exprs import Call, Expr, Literal
+
+Builder = Callable[[Sequence[Expr]], Expr]
+_DOUBLE, _STRING, _INT, _BIGINT = pa.float64(), pa.string(), pa.int32(), pa.int64()
+
+
+def _number(name: str, e: Expr) -> Expr:
+    if family(e.type) not in ("number", "null"):
+        raise TypeClash(f"{name} takes a number, not {describe(e)}")
+    return coerce(e, _DOUBLE) if family(e.type) == "null" else e
+
+
+def _string(name: str, e: Expr) -> Expr:
+    if family(e.type) not in ("string", "null"):
+        raise TypeClash(f"{name} takes a string, not {describe(e)}; write CAST(... AS STRING)")
+    return coerce(e, _STRING)
+
+
+def _whole(name: str, e: Expr) -> Expr:
+    if not (pa.types.is_integer(e.type) or family(e.type) == "null"):
+        raise TypeClash(f"{name} takes a whole number here, not {describe(e)}")
+    return coerce(e, _INT)
+
+
+def _abs(args: Sequence[Expr]) -> Expr:
+    x = _number("ABS", args[0])
+    return Call("abs", (x,), x.type)
+
+
+def _round(args: Sequence[Expr]) -> Expr:
+    x = _number("ROUND", args[0])
+    digits = _whole("ROUND", args[1]) if len(args) > 1 else Literal(0, _INT)
+    if not isinstance(digits, Literal) or digits.value is None:
+        raise TypeClash("ROUND takes a plain number of digits")
+    if not pa.types.is_decimal(x.type):
+        return Call("round", (x, digits), x.type)
+    scale = max(min(digits.value, x.type.scale), 0)
+    whole = x.type.precision - x.type.scale + 1
+    return Call("round", (x, digits), pa.decimal128(min(38, whole + scale), scale))
+
+
+def _to_whole(fn: str) -> Builder:
+    def build(args: Sequence[Expr]) -> Expr:
+        x = _number(fn.upper(), args[0])
+        if pa.types.is_decimal(x.type):
+            return Call(fn, (x,), pa.decimal128(min(38, x.type.precision - x.type.scale + 1), 0))
+        return coerce(x, _BIGINT) if pa.types.is_integer(x.type) else Call(fn, (coerce(x, _DOUBLE),), _BIGINT)
+
+    return build
+
+
+def _doubles(fn: str) -> Builder:
+    def build(args: Sequence[Expr]) -> Expr:
+        return Call(fn, tuple(coerce(_number(fn.upper(), a), _DOUBLE) for a in args), _DOUBLE)
+
+    return build
+
+
+def _text(fn: str, result: pa.DataType = _STRING) -> Builder:
+    def build(args: Sequence[Expr]) -> Expr:
+        return Call(fn, tuple(_string(fn.upper(), a) for a in args), result)
+
+    return build
+
+
+def _substring(args: Sequence[Expr]) -> Expr:
+    rest = [_whole("SUBSTRING", a) for a in args[1:]]
+    return Call("substring", (_string("SUBSTRING", args[0]), *rest), _STRING)
+
+
+def _concat(args: Sequence[Expr]) -> Expr:
+    return Call("concat", tuple(text_of(a) for a in args), _STRING)
+
+
+def _unified(fn: str) -> Builder:
+    def build(args: Sequence[Expr]) -> Expr:
+        values = tuple(unify(fn.upper(), args))
+        return Call(fn, values, values[0].type)
+
+    return build
+
+
+def _nullif(args: Sequence[Expr]) -> Expr:
+    a, b = args
+    if family(b.type) == "null":
+        return a
+    if common_type(a.type, b.type) == a.type:
+        return Call("nullif", (a, coerce(b, a.type)), a.type)
+    return choose([(compare("eq", a, b), Literal(None, a.type))], a)
+
+
+def _if(args: Sequence[Expr]) -> Expr:
+    return choose([(condition(args[0], "IF"), args[1])], args[2])
+
+
+def _mod(args: Sequence[Expr]) -> Expr:
+    return arithmetic("mod", args[0], args[1])
+
+
+def _is_null(fn: str) -> Builder:
+    return lambda args: Call(fn, (args[0],), BOOL)
+
+
+_ANY = 1_000
+# name: (least, most arguments, builder)
+TABLE: dict[str, tuple[int, int, Builder]] = {
+    "abs": (1, 1, _abs),
+    "round": (1, 2, _round),
+    "floor": (1, 1, _to_whole("floor")),
+    "ceil": (1, 1, _to_whole("ceil")),
+    "sqrt": (1, 1, _doubles("sqrt")),
+    "power": (2, 2, _doubles("power")),
+    "sign": (1, 1, _doubles("sign")),
+    "mod": (2, 2, _mod),
+    "lower": (1, 1, _text("lower")),
+    "upper": (1, 1, _text("upper")),
+    "trim": (1, 1, _text("trim")),
+    "length": (1, 1, _text("length", _INT)),
+    "substring": (2, 3, _substring),
+    "concat": (1, _ANY, _concat),
+    "coalesce": (1, _ANY, _unified("coalesce")),
+    "greatest": (2, _ANY, _unified("greatest")),
+    "least": (2, _ANY, _unified("least")),
+    "nullif": (2, 2, _nullif),
+    "if": (3, 3, _if),
+    "isnull": (1, 1, _is_null("is_null")),
+    "isnotnull": (1, 1, _is_null("is_not_null")),
+}
+
+
+def build(name: str, args: Sequence[Expr]) -> Expr:
+    """The bound call of a function of ``TABLE``.
+
+    Raises:
+        TypeClash: wrong number or kinds of arguments.
+    """
+    least, most, builder = TABLE[name]
+    if not least <= len(args) <= most:
+        wants = f"{least}" if least == most else f"{least} or more" if most == _ANY else f"{least} to {most}"
+        raise TypeClash(f"{name.upper()} takes {wants} argument{'s' if wants != '1' else ''}, not {len(args)}")
+    return builder(args)

@@ -1,0 +1,65 @@
+"""Text to syntax tree, with every syntax error turned into a ``QueryError`` that points at its token."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from muntin.core.errors import QueryError
+from muntin.cql.dialect import Cql, CqlParseError
+from muntin.cql.places import Place
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def parse(text: str) -> exp.Expr:
+    """The tree of one CQL query: a ``ToStream`` or a sqlglot query.
+
+    Raises:
+        QueryError: the text is not one well-formed query.
+    """
+    dialect = Cql()
+    try:
+        tokens = dialect.tokenize(text)
+        trees = dialect.parser().parse(tokens, text)
+    except CqlParseError as e:
+        raise Place(text, e.start, e.end).error(_tidy(e.message)) from None
+    except TokenError as e:
+        raise _token_error(text, e) from None
+    except ParseError as e:
+        raise _parse_error(text, e) from None
+    except RecursionError:
+        raise QueryError("the query is nested too deeply") from None
+    found = [t for t in trees if t is not None]
+    if len(found) != 1:
+        what = "the query is empty: write SELECT ..." if not found else "write one query, without text after the ;"
+        raise Place(text, 0, 0).error(what)
+    return found[0]
+
+
+def _tidy(message: str) -> str:
+    """sqlglot's message in words of the query's author."""
+    plain = _ANSI.sub("", message)
+    if plain.startswith("Required keyword"):
+        return "an expression is missing here"
+    if plain.startswith("Expected table name"):
+        return "expected the name of a stream here"
+    return plain.replace("Invalid expression / Unexpected token", "this does not belong here")
+
+
+def _token_error(text: str, e: TokenError) -> QueryError:
+    cause = str(e.__cause__ or e)
+    missing = re.match(r"Missing (\S+) from \d+:(\d+)", cause)
+    if missing:
+        start = min(int(missing.group(2)), max(len(text) - 1, 0))
+        return Place(text, start, start + 1).error(f"this is opened here and never closed: {missing.group(1)} is missing")
+    start = e.start if e.start is not None else 0
+    return Place(text, start, e.end if e.end is not None else start).error(f"unreadable text: {_tidy(cause)}")
+
+
+def _parse_error(text: str, e: ParseError) -> QueryError:
+    first = e.errors[0] if e.errors else {}
+    description = first.get("description") or str(e)
+    return QueryError(_tidy(str(description)), line=first.get("line"), column=first.get("col"), token=first.get("highlight"))

@@ -1,0 +1,228 @@
+"""Bound trees back to text: expressions as Spark SQL, whole queries as CQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.cql.durations import format_duration
+from muntin.cql.types import family, to_spark
+from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, Literal
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan
+from muntin.plan.windows import Now, Range, Unbounded, Window
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
+    "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>", "and": "AND", "or": "OR", "like": "LIKE",
+}  # fmt: skip
+_DIVISIONS = ("div", "intdiv", "mod")
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+
+
+def quote(name: str) -> str:
+    """A name between backquotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def to_spark_sql(expr: Expr, name_of: Callable[[str], str] = lambda name: name) -> str:
+    """Spark SQL text of a bound expression.
+
+    ``name_of`` gives the DataFrame's column for a column of the plan (``f.origin``); it is backquoted here. The text
+    means the same with and without ANSI mode: divisors are guarded so that x / 0 is NULL, and casts of strings are
+    ``try_cast`` (an unreadable text is NULL).
+    """
+    return _Renderer(lambda name: quote(name_of(name)), ansi_safe=True).expr(expr)
+
+
+@dataclass(frozen=True)
+class _Renderer:
+    column: Callable[[str], str]
+    ansi_safe: bool = False
+
+    def expr(self, e: Expr) -> str:
+        match e:
+            case Column(name, _):
+                return self.column(name)
+            case Literal(value, t):
+                return literal(value, t)
+            case Call(fn, args, t):
+                return self._call(fn, args, t)
+
+    def _call(self, fn: str, args: tuple[Expr, ...], t: pa.DataType) -> str:
+        texts = [self.expr(a) for a in args]
+        if fn in _DIVISIONS and self.ansi_safe and not _nonzero(args[1]):
+            texts[1] = f"nullif({texts[1]}, {literal(0, args[1].type)})"
+        if fn in _INFIX:
+            return f"({texts[0]} {_INFIX[fn]} {texts[1]})"
+        match fn:
+            case "neg":
+                return f"(- {texts[0]})"
+            case "not":
+                return f"(NOT {texts[0]})"
+            case "is_null":
+                return f"({texts[0]} IS NULL)"
+            case "is_not_null":
+                return f"({texts[0]} IS NOT NULL)"
+            case "in":
+                return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+            case "case":
+                return _case(texts)
+            case "cast":
+                trying = self.ansi_safe and family(args[0].type) == "string" and family(t) != "string"
+                return f"{'try_cast' if trying else 'CAST'}({texts[0]} AS {to_spark(t)})"
+            case _:
+                return f"{fn}({', '.join(texts)})"
+
+    def agg(self, a: Agg) -> str:
+        if a.arg is None:
+            return "COUNT(*)"
+        inner = self.expr(a.arg)
+        return f"COUNT(DISTINCT {inner})" if a.fn == "count_distinct" else f"{a.fn.upper()}({inner})"
+
+
+def _nonzero(e: Expr) -> bool:
+    return isinstance(e, Literal) and e.value is not None and e.value != 0
+
+
+def _case(texts: list[str]) -> str:
+    branches = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(texts[:-1:2], texts[1:-1:2], strict=True))
+    return f"CASE {branches} ELSE {texts[-1]} END"
+
+
+def literal(value: Any, t: pa.DataType) -> str:
+    """Spark SQL text of a constant of type ``t``; ``value`` as in ``plan.exprs.Literal``."""
+    if value is None:
+        return "NULL" if pa.types.is_null(t) else f"CAST(NULL AS {to_spark(t)})"
+    match family(t):
+        case "boolean":
+            return "TRUE" if value else "FALSE"
+        case "string":
+            return text_literal(value)
+        case "number":
+            return _number(value, t)
+        case "timestamp" if t.tz is None:
+            return f"TIMESTAMP_NTZ '{_clock(value)}'"
+        case "timestamp":
+            return f"timestamp_micros({_number(value, pa.int64())})"
+        case "date":
+            return f"DATE '{dt.date(1970, 1, 1) + dt.timedelta(days=value)}'"
+        case "duration":
+            return f"INTERVAL '{value}' MICROSECOND"
+        case "binary":
+            return f"X'{value.hex()}'"
+        case _:
+            raise ValueError(f"no literal of type {t}")
+
+
+def text_literal(value: str) -> str:
+    """A string between quotes, escaped as Spark reads it."""
+    return "'" + "".join(_ESCAPES.get(c, c) for c in value) + "'"
+
+
+def _clock(micros: int) -> str:
+    at = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=micros)
+    return at.isoformat(sep=" ", timespec="microseconds")
+
+
+def _number(value: Any, t: pa.DataType) -> str:
+    if pa.types.is_decimal(t):
+        return f"CAST('{value:f}' AS {to_spark(t)})"
+    if pa.types.is_float64(t):
+        return _double(float(value))
+    if pa.types.is_floating(t):
+        return f"CAST({_double(float(value))} AS FLOAT)"
+    suffix = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}.get(to_spark(t))
+    if suffix is None or value == -(2 ** (t.bit_width - 1)):
+        return f"CAST({value} AS {to_spark(t)})"
+    return f"{value}{suffix}" if value >= 0 else f"(-{-value}{suffix})"
+
+
+def _double(value: float) -> str:
+    if not math.isfinite(value):
+        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return f"CAST('{name}' AS DOUBLE)"
+    text = repr(abs(value)).upper().replace("E+", "E") + "D"
+    return f"(-{text})" if math.copysign(1, value) < 0 else text
+
+
+def to_cql(query: BoundQuery) -> str:
+    """CQL text that binds to an equal plan under the same catalog and options."""
+    project = query.root.input
+    assert isinstance(project, Project)
+    body = _Query(project).text()
+    kind = query.root.kind
+    return body if kind == "changes" else f"{kind.capitalize()}({body})"
+
+
+class _Query:
+    """The pieces of the canonical shape ``Project(Filter?(Aggregate?(Filter? | Join | Scan)))``."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        node: Node = project.input
+        self.having, node = _take_having(node)
+        self.aggregate = node if isinstance(node, Aggregate) else None
+        self.source = node.input if isinstance(node, Aggregate) else node
+        below = self.source.input if isinstance(self.source, Filter) else self.source
+        scans = below.parts if isinstance(below, Join) else (below,)
+        self.scans = [s for s in scans if isinstance(s, Scan)]
+        self._columns = {
+            f"{s.alias}.{f.name}": f"{quote(s.alias)}.{quote(f.name)}" for s in self.scans for f in s.stream.schema
+        }
+        self.below = _Renderer(self._columns.__getitem__)
+        self.above = _Renderer(self._aggregated) if self.aggregate else self.below
+
+    def text(self) -> str:
+        columns = ", ".join(f"{self.above.expr(e)} AS {quote(n)}" for n, e in self.project.exprs)
+        parts = [f"SELECT {columns}", "FROM " + ", ".join(map(_scan, self.scans))]
+        match self.source:
+            case Filter(_, predicate) | Join(_, predicate) if predicate != TRUE:
+                parts.append(f"WHERE {self.below.expr(predicate)}")
+        if self.aggregate and self.aggregate.groups:
+            parts.append("GROUP BY " + ", ".join(self._group(e) for _, e in self.aggregate.groups))
+        if self.having is not None:
+            parts.append(f"HAVING {self.above.expr(self.having)}")
+        return " ".join(parts)
+
+    def _group(self, e: Expr) -> str:
+        """A grouping expression; a bare number would be read as a position."""
+        bare = isinstance(e, Literal) and pa.types.is_int32(e.type) and e.value is not None and e.value >= 0
+        return f"CAST({self.below.expr(e)} AS INT)" if bare else self.below.expr(e)
+
+    def _aggregated(self, name: str) -> str:
+        assert self.aggregate is not None
+        group = next((e for n, e in self.aggregate.groups if n == name), None)
+        if group is not None:
+            return self.below.expr(group)
+        return self.below.agg(dict(self.aggregate.aggs)[name])
+
+
+def _take_having(node: Node) -> tuple[Expr | None, Node]:
+    match node:
+        case Filter(Aggregate() as inner, predicate):
+            return predicate, inner
+        case _:
+            return None, node
+
+
+def _scan(scan: Scan) -> str:
+    return f"{quote(scan.stream.name)} {window_text(scan.window)} AS {quote(scan.alias)}"
+
+
+def window_text(window: Window) -> str:
+    """CQL text of a window, brackets included."""
+    match window:
+        case Unbounded():
+            return "[UNBOUNDED]"
+        case Now():
+            return "[NOW]"
+        case Range(length, None):
+            return f"[RANGE {format_duration(length)}]"
+        case Range(length, slide):
+            assert slide is not None
+            return f"[RANGE {format_duration(length)} SLIDE {format_duration(slide)}]"
