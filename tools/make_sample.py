@@ -80,10 +80,12 @@ def weather(raw: pd.DataFrame) -> pa.Table:
 
 
 def instants(times: pd.Series) -> pa.Array:
+    """Instants in UTC, microseconds."""
     return pa.array(times, pa.timestamp("us", "UTC"), from_pandas=True)
 
 
 def whole(numbers: pd.Series) -> pa.Array:
+    """Whole numbers, NULL where missing."""
     return pa.array(numbers.astype("Int32"), pa.int32(), from_pandas=True)
 
 

@@ -1,0 +1,222 @@
+"""The command line.
+
+Exit status: 0 done, 1 failed while running, 2 wrong arguments, job file or query, 130 / 143 stopped by a signal.
+
+Results go to standard output, everything else (progress, messages) to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import muntin
+from muntin.cli.failures import CONTEXT, FAILED, OK, reported
+from muntin.cli.job import SessionPart, load_job
+from muntin.cli.show import Format, show
+from muntin.cli.streams import Inputs, inputs_of, offline_catalog
+from muntin.core.errors import ConfigError
+from muntin.plan.windows import Bounds, QueryOptions
+
+app = typer.Typer(
+    name="muntin",
+    help="Exact sliding-window continuous queries, written in CQL, on Apache Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+JobOption = Annotated[Path | None, typer.Option("--job", help="Take streams and tables from this job file.")]
+StreamOption = Annotated[
+    list[str] | None,
+    typer.Option("--stream", metavar="NAME=FILE:TS[;slack=...]", help="A stream: a Parquet, CSV or JSON file."),
+]
+BoundsOption = Annotated[
+    str | None, typer.Option(help="Reading of RANGE: half_open (default), closed, or start.", metavar="BOUNDS")
+]
+ShardsOption = Annotated[int | None, typer.Option(min=1, help="Shards that the state is kept in.")]
+MasterOption = Annotated[str | None, typer.Option(help="Spark master, as local[4].")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"muntin {muntin.__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Exact sliding-window continuous queries, written in CQL, on Apache Spark."""
+    CONTEXT.debug = CONTEXT.debug or debug
+
+
+@app.command()
+def run(
+    job: Annotated[Path, typer.Argument(help="The job file (TOML).")],
+    once: Annotated[bool, typer.Option("--once", help="Process what there is now, then stop.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")] = False,
+) -> None:
+    """Run the queries of a job file until Ctrl-C; a later run goes on from the checkpoint."""
+    with reported():
+        from muntin.cli import running, wiring
+
+        spec = load_job(job)
+        if not spec.queries:
+            raise ConfigError(f"{job}: there is no [[query]] to run")
+        if not spec.session.checkpoint:
+            raise ConfigError(f"{job}: [session], key checkpoint is missing; name the directory that keeps progress")
+        session = wiring.open_session(spec.session)
+        try:
+            wiring.register(session, inputs_of(spec, []), live=True)
+            wiring.add_queries(session, spec)
+            with running.stops() as asked:
+                trigger = "available_now" if once or spec.session.trigger == "once" else spec.session.trigger
+                started = session.start(checkpoint=spec.resolve(spec.session.checkpoint), trigger=trigger)
+                status = running.attend(started, asked, sys.stderr, quiet)
+        finally:
+            session.spark.stop()
+        raise typer.Exit(status)
+
+
+@app.command()
+def explain(
+    query: Annotated[str, typer.Argument(metavar="FILE|TEXT|-", help="A file (.cql), the text, or - for stdin.")],
+    job: JobOption = None,
+    stream: StreamOption = None,
+    bounds: BoundsOption = None,
+) -> None:
+    """Show how a query would run: logical plan, update patterns, stages. Parquet streams need no JVM."""
+    with reported():
+        from muntin.cli.wiring import read_text
+
+        text = CONTEXT.reading(*read_text(query, sys.stdin.read))
+        inputs = inputs_of(load_job(job) if job else None, stream or [])
+        typer.echo(_explain_offline(text, inputs, bounds) or _explain_spark(text, inputs, bounds))
+
+
+def _explain_offline(text: str, inputs: Inputs, bounds: str | None) -> str | None:
+    from muntin.cql.binder import bind
+    from muntin.physical.explain import explain as render
+    from muntin.physical.planner import plan_query
+
+    catalog = offline_catalog(inputs)
+    if catalog is None:
+        return None
+    bound = bind(text, catalog, QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions())
+    return render(bound, plan_query(bound))
+
+
+def _explain_spark(text: str, inputs: Inputs, bounds: str | None) -> str:
+    from muntin.cli import wiring
+
+    session = wiring.open_session(SessionPart())
+    try:
+        wiring.register(session, inputs, live=False)
+        return session.sql(text, name="query", **({"bounds": _bounds(bounds)} if bounds else {})).explain()
+    finally:
+        session.spark.stop()
+
+
+def _bounds(text: str) -> Bounds:
+    match text:
+        case "half_open" | "closed" | "start":
+            return text
+        case _:
+            raise ConfigError(f"--bounds {text!r}: it is half_open, closed or start")
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(metavar="TEXT|FILE|-", help="The text, a file (.cql), or - for stdin.")],
+    job: JobOption = None,
+    stream: StreamOption = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "table",
+    limit: Annotated[int, typer.Option(min=0, help="Rows to print; 0 for all.")] = 50,
+    bounds: BoundsOption = None,
+    shards: ShardsOption = None,
+    master: MasterOption = None,
+) -> None:
+    """Run a query over files as a replay and print its rows, in order of time."""
+    with reported():
+        from muntin.cli import wiring
+
+        text = CONTEXT.reading(*wiring.read_text(query, sys.stdin.read))
+        spec = load_job(job) if job else None
+        inputs = inputs_of(spec, stream or [])
+        chosen = {"bounds": _bounds(bounds)} if bounds else {}
+        base = spec.session if spec else SessionPart()
+        given = {key: value for key, value in (("shards", shards), ("master", master)) if value is not None}
+        session = wiring.open_session(base.model_copy(update=given))
+        try:
+            wiring.register(session, inputs, live=False)
+            df = session.sql(text, name="query", **chosen).to_df()
+            rows = wiring.first_rows(df, limit)
+        finally:
+            session.spark.stop()
+        show(rows.slice(0, limit) if limit else rows, form)
+        if limit and rows.num_rows > limit:
+            typer.echo(f"muntin: the first {limit} rows; --limit 0 prints all", err=True)
+
+
+@app.command()
+def verify(
+    files: Annotated[list[Path], typer.Argument(help="Files of test vectors (JSON).")],
+    runtime: Annotated[str, typer.Option(help="local or spark.")] = "local",
+) -> None:
+    """Run test vectors: one line a case, PASS, FAIL or UNSUPPORTED; exit status 0 only if nothing fails."""
+    with reported():
+        from muntin.verify import verify_files
+
+        if runtime not in ("local", "spark"):
+            raise ConfigError(f"--runtime {runtime!r}: it is local or spark")
+        for path in files:
+            if not path.is_file():
+                raise ConfigError(f"there is no file {path}")
+        raise typer.Exit(OK if verify_files(files, runtime) else FAILED)
+
+
+BENCHES = ("sliding-sum", "window-join", "state-bytes")
+
+
+@app.command()
+def bench(
+    case: Annotated[str, typer.Argument(help=", ".join(BENCHES) + ".", metavar="CASE")],
+    json: Annotated[Path | None, typer.Option("--json", help="Also write the records to this file.")] = None,
+) -> None:
+    """Measure Muntin against Spark's own operators in one run, and print rows/s of each and the ratio."""
+    with reported():
+        if case not in BENCHES:
+            raise ConfigError(f"there is no benchmark {case!r}; there are {', '.join(BENCHES)}")
+        from muntin.bench import run_bench
+
+        run_bench(case, json)
+
+
+@app.command()
+def demo(
+    plans: Annotated[bool, typer.Option(help="Show the plan of each query.")] = True,
+    limit: Annotated[int, typer.Option(min=1, help="Rows to show of each answer.")] = 12,
+) -> None:
+    """Join two months of New York's departures with the weather, replayed through Spark."""
+    with reported():
+        from muntin.cli.tour import tour
+
+        tour(plans, limit)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

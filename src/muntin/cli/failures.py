@@ -1,0 +1,93 @@
+"""From exceptions to what a shell user sees: one message on standard error and an exit status."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import typer
+
+from muntin.core.errors import ConfigError, QueryError
+
+OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit statuses: done; failed while running; wrong arguments, job file or query; stopped by SIGINT; by SIGTERM."""
+
+
+@dataclass
+class Context:
+    """What the reporting of an error needs to know: ``--debug``, and the query text that is being handled."""
+
+    debug: bool = False
+    text: str = ""
+    origin: str = ""
+
+    def reading(self, text: str, origin: str) -> str:
+        """Note the text under work and where it came from, so that an error can show its line; returns the text."""
+        self.text, self.origin = text, origin
+        return text
+
+
+CONTEXT = Context(debug=bool(os.environ.get("MUNTIN_DEBUG")))
+"""One command runs per process, so one context is enough."""
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turn what a command raises into a message and an exit status; with ``--debug`` the traceback comes first."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except KeyboardInterrupt:
+        typer.echo("muntin: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted. Nothing more can be printed, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(OK) from None
+    except Exception as e:
+        if CONTEXT.debug:
+            traceback.print_exc()
+        typer.echo(f"muntin: {describe(e)}", err=True)
+        raise typer.Exit(USAGE if isinstance(e, QueryError | ConfigError) else FAILED) from None
+
+
+def describe(error: BaseException) -> str:
+    """The message of an error; for a query error the line of the text follows, with carets under the token."""
+    if isinstance(error, QueryError) and error.line is not None:
+        return f"{CONTEXT.origin + ': ' if CONTEXT.origin else ''}{error}\n{excerpt(CONTEXT.text, error)}".rstrip()
+    return innermost(error)
+
+
+def excerpt(text: str, error: QueryError) -> str:
+    """The faulty line and carets below it; empty when the place is not in the text."""
+    lines = text.splitlines()
+    if error.line is None or not 1 <= error.line <= len(lines):
+        return ""
+    line, column = lines[error.line - 1], max(1, error.column or 1)
+    width = len(error.token or "^")
+    width = max(1, min(width, len(line) - column + 1))
+    # Tabs before the token stay tabs, so that the carets stand below it in any terminal.
+    pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
+    number = f"{error.line:>4} | "
+    return f"{number}{line}\n{' ' * (len(number) - 2)}| {pad}{'^' * width}"
+
+
+def innermost(error: BaseException) -> str:
+    """One readable message of an error that may have crossed the JVM: the last Python error named in it, if any.
+
+    Spark's streaming exceptions carry the worker's whole traceback as text; what the user can act on is its last line.
+    """
+    text = str(error).strip()
+    raised = re.findall(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", text, re.MULTILINE)
+    if "Traceback (most recent call last)" in text and raised:
+        name, message = raised[-1]
+        known = ("DataError", "StoreError", "QueryError", "ConfigError")
+        return str(message) if name in known else f"{name}: {message}"
+    first = text.splitlines()[0] if text else ""
+    return first or type(error).__name__

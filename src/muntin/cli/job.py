@@ -1,0 +1,232 @@
+"""Job files: TOML, checked against models before anything starts, with errors that name the key.
+
+Durations are texts such as ``"5 minutes"`` or ``"PT5M"``. A relative path in a job file (``file``, ``path``,
+``checkpoint``) is relative to the job file, not to the directory in which the command runs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from muntin.core.errors import ConfigError
+from muntin.cql.durations import parse_duration
+
+Kind = Literal["static", "nrr", "relation"]
+Options = dict[str, str | int | float | bool]
+
+
+def _span(text: str) -> str:
+    if parse_duration(text) < 0:
+        raise ValueError(f"{text!r} is negative")
+    return text
+
+
+Span = Annotated[str, AfterValidator(_span)]
+
+
+class _Part(BaseModel):
+    """A table of the job file: unknown keys are errors, since a misspelt one would otherwise be ignored silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class SessionPart(_Part):
+    """``[session]``. ``partitions``: Spark's shuffle partitions; ``conf``: Spark configuration, passed through."""
+
+    shards: int | None = Field(default=None, ge=1, le=4096)
+    trigger: str = "0 seconds"
+    checkpoint: str | None = None
+    partitions: int | None = Field(default=None, ge=1)
+    master: str | None = None
+    conf: Options = {}
+
+    @model_validator(mode="after")
+    def _check_trigger(self) -> SessionPart:
+        if self.trigger not in ("once", "available_now"):
+            _span(self.trigger)
+        return self
+
+
+class Source(_Part):
+    """What ``[[stream]]`` and ``[[table]]`` share: a Spark format, its options, and a schema in Spark's DDL."""
+
+    name: str = Field(min_length=1)
+    format: str = "parquet"
+    path: str | None = None
+    table_schema: str | None = Field(default=None, alias="schema")
+    options: Options = {}
+
+
+class StreamPart(Source):
+    """``[[stream]]``: a source with an event-time column and the rules for its time."""
+
+    ts: str
+    slack: Span | None = None
+    idle_after: Span | None = None
+    max_jump: Span | None = None
+    on_bad_time: Literal["drop", "fail"] = "drop"
+
+
+class TablePart(Source):
+    """``[[table]]``: a relation that queries may join; ``kind`` as in ``plan.catalog.Table``."""
+
+    kind: Kind = "static"
+
+
+class QueryOptionsPart(_Part):
+    """``[query.options]``: what ``session.sql`` accepts beside the text. ``granule``: a duration."""
+
+    bounds: Literal["half_open", "closed", "start"] | None = None
+    origin: int | str | None = None
+    granule: Span | None = None
+    zone: str | None = None
+    exp: bool | None = None
+    strategy: str | None = None
+
+
+class Sink(_Part):
+    """``[query.sink]``: where the rows of a query go, as ``query.write`` takes it."""
+
+    format: str
+    mode: str = "append"
+    path: str | None = None
+    options: Options = {}
+
+
+class QueryPart(_Part):
+    """``[[query]]``: a text (``cql``) or a file that holds one."""
+
+    name: str = Field(min_length=1)
+    cql: str | None = None
+    file: str | None = None
+    options: QueryOptionsPart = QueryOptionsPart()
+    sink: Sink | None = None
+
+    @model_validator(mode="after")
+    def _one_text(self) -> QueryPart:
+        if (self.cql is None) == (self.file is None):
+            raise ValueError("give either cql (the text) or file (a file that holds it)")
+        return self
+
+
+class _Document(_Part):
+    session: SessionPart = SessionPart()
+    stream: list[StreamPart] = []
+    table: list[TablePart] = []
+    query: list[QueryPart] = []
+
+
+class Job(_Part):
+    """A checked job file, read from ``path``; its parts in the order of the file."""
+
+    path: Path
+    session: SessionPart
+    streams: list[StreamPart]
+    tables: list[TablePart]
+    queries: list[QueryPart]
+
+    def resolve(self, path: str) -> str:
+        """``path`` as Spark and Python should open it: relative ones counted from the job file, URLs as they are."""
+        return path if "://" in path else str(self.path.parent.absolute() / path)
+
+    def text(self, query: QueryPart) -> str:
+        """The CQL of a query. Raises ConfigError when its file cannot be read."""
+        if query.cql is not None:
+            return query.cql
+        path = Path(self.resolve(query.file or ""))
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as e:
+            raise ConfigError(f"{self.path}: query {query.name!r}: cannot read {path}: {_reason(e)}") from None
+
+
+def load_job(path: Path) -> Job:
+    """Read and check a job file.
+
+    Raises:
+        ConfigError: it cannot be read, is not TOML, or a key is unknown, missing or wrong; one line per fault.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError(f"cannot read the job file {path}: {_reason(e)}") from None
+    except tomllib.TOMLDecodeError as e:
+        raise ConfigError(f"{path} is not TOML: {e}") from None
+    try:
+        document = _Document.model_validate(raw)
+    except ValidationError as e:
+        raise ConfigError("\n".join(f"{path}: {line}" for line in _faults(e, raw))) from None
+    job = Job(
+        path=path, session=document.session, streams=document.stream, tables=document.table, queries=document.query
+    )
+    _check_names(job)
+    return job
+
+
+def _check_names(job: Job) -> None:
+    for kind, names in (
+        ("stream or table", [s.name for s in job.streams] + [t.name for t in job.tables]),
+        ("query", [q.name for q in job.queries]),
+    ):
+        lowered = [n.lower() for n in names]
+        for name in names:
+            if lowered.count(name.lower()) > 1:
+                raise ConfigError(f"{job.path}: two of kind {kind} are named {name!r}; names must differ")
+
+
+def _faults(error: ValidationError, raw: dict[str, Any]) -> list[str]:
+    """One readable line for each fault: the table, the key, what is wrong, what is allowed."""
+    lines = []
+    for fault in error.errors():
+        where = _where(fault["loc"], raw)
+        match fault["type"]:
+            case "extra_forbidden":
+                message = f"unknown key; the keys here are {', '.join(_keys(fault['loc']))}"
+            case "missing":
+                message = "is missing"
+            case "list_type":
+                message = f"write [[{fault['loc'][-1]}]] (with two brackets: there may be several)"
+            case "value_error":
+                message = str(fault["ctx"]["error"])
+            case _:
+                message = f"{fault['msg']}, not {fault['input']!r}"
+        lines.append(f"{where}: {message}")
+    return lines
+
+
+def _where(loc: tuple[int | str, ...], raw: dict[str, Any]) -> str:
+    """A fault's place in the words of the file: ``[[stream]] 2 (flights), key slack``."""
+    match loc:
+        case (str(table), int(i), *keys):
+            entry = raw[table][i]
+            name = entry.get("name") if isinstance(entry, dict) else None
+            head = f"[[{table}]] {i + 1}" + (f" ({name})" if isinstance(name, str) else "")
+        case (str(table), *keys) if table in _Document.model_fields:
+            head = f"[{table}]"
+        case _:
+            head, keys = "", list(loc)
+    parts = [head] if head else []
+    # A union's branches end the location with a type's name, which says nothing to the author of the file.
+    names = [str(k) for k in keys if not (isinstance(k, str) and k in ("str", "int", "float", "bool"))]
+    if names:
+        parts.append(f"key {'.'.join(names)}")
+    return ", ".join(parts)
+
+
+def _keys(loc: tuple[int | str, ...]) -> list[str]:
+    """The keys that the table of an unknown key would accept."""
+    models: dict[str, type[BaseModel]] = {
+        "session": SessionPart, "stream": StreamPart, "table": TablePart, "query": QueryPart,
+        "options": QueryOptionsPart, "sink": Sink,
+    }  # fmt: skip
+    tables = [part for part in loc[:-1] if isinstance(part, str)]
+    model = models[tables[-1]] if tables else _Document
+    return [f.alias or name for name, f in model.model_fields.items()]
+
+
+def _reason(e: Exception) -> str:
+    return (e.strerror or str(e)) if isinstance(e, OSError) else str(e)

@@ -1,0 +1,45 @@
+"""Renders the demo."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console
+from rich.panel import Panel
+
+import muntin
+from muntin.cli.show import as_table, console
+from muntin.demo import Answer, run_demo
+
+
+def tour(plans: bool, limit: int) -> None:
+    """Run the demo on an embedded Spark and print queries, plans, answers and rates to standard output."""
+    out = console(sys.stdout)
+    out.print(f"Muntin {muntin.__version__}: January and February 2013 at New York's airports, replayed through Spark.")
+    began = time.perf_counter()
+    spark = muntin.local_spark()
+    try:
+        up = time.perf_counter() - began
+        out.print(f"Spark {spark.version} ({spark.sparkContext.master}) is up after {up:.1f} s.")
+        for answer in run_demo(spark, limit):
+            _print(out, answer, plans)
+    finally:
+        spark.stop()
+    out.print(f"Done in {time.perf_counter() - began:.1f} s. Try your own: muntin sql --help, muntin run --help.")
+
+
+def _print(out: Console, answer: Answer, plans: bool) -> None:
+    q = answer.question
+    out.print()
+    out.print(q.title, style="bold")
+    out.print(Panel(q.cql.rstrip(), expand=False), markup=False)
+    if plans:
+        out.print(Panel(answer.plan.rstrip(), title="plan", title_align="left", expand=False), markup=False)
+    out.print(q.note)
+    out.print(as_table(answer.picked))
+    out.print(
+        f"{answer.rows_in:,} rows in, {answer.rows_out:,} rows out. "
+        f"First run {answer.first_s:.1f} s (compiling, starting workers), again {answer.again_s:.1f} s: "
+        f"{answer.rows_in / answer.again_s:,.0f} rows/s in, {answer.rows_out / answer.again_s:,.0f} rows/s out."
+    )

@@ -1,0 +1,109 @@
+"""From checked job parts to a session: registers streams, tables, queries and sinks. Starts the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import muntin
+from muntin.cli.failures import CONTEXT
+from muntin.cli.job import Job, QueryPart, SessionPart, Source
+from muntin.cli.streams import Inputs
+from muntin.core.errors import ConfigError, QueryError
+from muntin.cql.durations import parse_duration
+from muntin.session import Session
+
+
+def open_session(part: SessionPart, spark: Any = None) -> Session:
+    """A session over an embedded Spark (or over ``spark``), as ``[session]`` says."""
+    if spark is None:
+        config = {key: _text(value) for key, value in part.conf.items()}
+        if part.partitions is not None:
+            config.setdefault("spark.sql.shuffle.partitions", str(part.partitions))
+        spark = muntin.local_spark(**({"master": part.master} if part.master else {}), config=config)
+    return Session(spark, **({"shards": part.shards} if part.shards is not None else {}))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def register(session: Session, inputs: Inputs, live: bool) -> None:
+    """Register every input: streams as streaming DataFrames when ``live``, else as batches to be replayed."""
+    from muntin.spark.sources import read_batch, read_stream
+
+    for s in inputs.streams:
+        arguments = (session.spark, s.format, s.path, s.table_schema, s.options)
+        df = read_stream(*arguments, name=s.name) if live else read_batch(*arguments)
+        given = {"slack": s.slack, "idle_after": s.idle_after, "max_jump": s.max_jump}
+        rules: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        session.stream(s.name, df, ts=s.ts, on_bad_time=s.on_bad_time, **rules)
+    for t in inputs.tables:
+        session.table(t.name, read_batch(*_where(session, t)), kind=t.kind)
+
+
+def _where(session: Session, part: Source) -> tuple[Any, ...]:
+    return session.spark, part.format, part.path, part.table_schema, part.options
+
+
+def add_queries(session: Session, job: Job) -> None:
+    """Bind every query of the job and attach its sink. The error context follows, so a fault shows its own text."""
+    for part in job.queries:
+        text = CONTEXT.reading(job.text(part), origin(job, part))
+        try:
+            query = session.sql(text, name=part.name, **options_of(part))
+        except QueryError as e:
+            if e.line is None:
+                raise ConfigError(f"{CONTEXT.origin}: {e}") from e
+            raise
+        if part.sink is None:
+            raise ConfigError(f"{job.path}: query {part.name!r}: key sink is missing; say where its rows go")
+        sink = part.sink
+        path = job.resolve(sink.path) if sink.path is not None and sink.format != "table" else sink.path
+        query.write(sink.format, path=path, mode=sink.mode, options=dict(sink.options))
+
+
+def origin(job: Job, part: QueryPart) -> str:
+    """How messages name a query's text: its file, or the job file and the query's name."""
+    return job.resolve(part.file) if part.file else f"{job.path}: query {part.name!r}"
+
+
+def options_of(part: QueryPart) -> dict[str, Any]:
+    """The options given, in the form that ``session.sql`` takes (durations in microseconds)."""
+    given = part.options.model_dump(exclude_none=True)
+    for key in ("granule", "origin"):
+        if isinstance(given.get(key), str):
+            given[key] = parse_duration(given[key])
+    return given
+
+
+def first_rows(df: Any, limit: int) -> pa.Table:
+    """The first ``limit`` rows of a batch answer and one more if there is one (all for 0): in order of time, '-' first.
+
+    Ties are ordered by the columns from left to right, so that the same answer prints the same.
+    """
+    time, sign = ("_ts" if "_ts" in df.columns else "ts"), ("_op" if "_op" in df.columns else "op")
+    # Spark cannot order by maps.
+    others = [n for n, kind in df.dtypes if n not in (time, sign) and "map<" not in kind]
+    keys = [time, *([sign] if sign in df.columns else []), *others]
+    # '+' sorts before '-', but inside an instant rows leave before others enter.
+    ordered = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
+    rows: pa.Table = (ordered.limit(limit + 1) if limit else ordered).toArrow()
+    return rows
+
+
+def read_text(argument: str | None, read_stdin: Callable[[], str]) -> tuple[str, str]:
+    """A query's text and its name for messages: of a file, of standard input for ``-``, else the argument itself."""
+    if argument == "-":
+        return read_stdin(), "standard input"
+    path = Path(argument or "")
+    if argument and "\n" not in argument and len(argument) < 4096 and path.suffix in (".cql", ".sql"):
+        try:
+            return path.read_text(encoding="utf-8"), argument
+        except (OSError, UnicodeDecodeError) as e:
+            reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
+            raise ConfigError(f"cannot read {argument}: {reason}") from None
+    return argument or "", ""

@@ -1,0 +1,90 @@
+"""Files, topics and tables as DataFrames: one thin function for batch and one for streaming reading.
+
+Formats and options are Spark's own and pass through unchanged; what is added are the conveniences of a job file
+(a schema where Spark demands one, a source's name) and errors in the words of Muntin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from muntin.core.errors import ConfigError
+
+FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro", "xml")
+"""Formats whose streaming reader wants the schema to be told."""
+
+_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+
+Options = Mapping[str, Any]
+
+
+def read_batch(
+    spark: SparkSession,
+    format: str,
+    path: str | None = None,
+    schema: str | None = None,
+    options: Options | None = None,
+) -> DataFrame:
+    """Everything that is in a source now.
+
+    Args:
+        spark: the session that reads.
+        format: a Spark data source name; ``"table"`` reads the catalog table named by ``path``.
+        path: file, directory, URL or table; None for sources that take options only.
+        schema: column types in Spark's DDL; None lets Spark infer them.
+        options: reader options, passed through.
+
+    Raises:
+        ConfigError: Spark refuses the source (no such path, format or option, a schema it cannot read).
+    """
+    try:
+        if format == "table":
+            return spark.read.options(**(options or {})).table(path or "")
+        reader = spark.read.format(format).options(**(options or {}))
+        if schema is not None:
+            reader = reader.schema(schema)
+        return reader.load(path)
+    except PySparkException as e:
+        raise ConfigError(_refused("read", format, path, e)) from e
+
+
+def read_stream(
+    spark: SparkSession,
+    format: str,
+    path: str | None = None,
+    schema: str | None = None,
+    options: Options | None = None,
+    name: str | None = None,
+) -> DataFrame:
+    """A streaming DataFrame over a source; arguments as for ``read_batch``.
+
+    A file source without ``schema`` gets that of the files that are there now. ``name`` names the source in the
+    checkpoint where the session has source evolution enabled, so that sources may be added or dropped at a restart.
+
+    Raises:
+        ConfigError: Spark refuses the source, or there is no file yet to take a schema from.
+    """
+    shape: str | StructType | None = schema
+    if schema is None and format in FILE_FORMATS:
+        shape = read_batch(spark, format, path, None, options).schema
+    try:
+        reader = spark.readStream.options(**(options or {}))
+        if format != "table":
+            reader = reader.format(format)
+        if shape is not None:
+            reader = reader.schema(shape)
+        if name is not None and str(spark.conf.get(_EVOLUTION, "false")).lower() == "true":
+            reader = reader.name(name)
+        return reader.table(path or "") if format == "table" else reader.load(path)
+    except PySparkException as e:
+        raise ConfigError(_refused("stream from", format, path, e)) from e
+
+
+def _refused(verb: str, format: str, path: str | None, e: PySparkException) -> str:
+    reason = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+    return f"Spark cannot {verb} {format}{f' {path!r}' if path else ''}: {reason}"

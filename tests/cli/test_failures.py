@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+import typer
+
+from muntin.cli.failures import CONTEXT, describe, excerpt, innermost, reported
+from muntin.core.errors import ConfigError, DataError, QueryError, UnsupportedError
+
+TEXT = "SELECT *\n\tFROM fligths f [RANGE 1 HOUR]\nWHERE x = 1"
+
+
+def test_carets_stand_below_the_token() -> None:
+    error = QueryError("unknown stream", line=2, column=7, token="fligths")
+    assert excerpt(TEXT, error) == "   2 | \tFROM fligths f [RANGE 1 HOUR]\n     | \t     ^^^^^^^"
+
+
+def test_token_cut_or_over_the_line_end() -> None:
+    error = QueryError("m", line=3, column=11, token="1 and a very long tail ...")
+    assert excerpt(TEXT, error).splitlines()[1] == "     |           ^"
+    assert excerpt(TEXT, QueryError("m", line=9, column=1)) == ""
+
+
+def test_describe_names_the_origin() -> None:
+    CONTEXT.reading(TEXT, "a.cql")
+    text = describe(QueryError("there is no such stream", line=2, column=7, token="fligths"))
+    assert text.startswith("a.cql: line 2, column 7 near 'fligths': there is no such stream\n   2 | ")
+    CONTEXT.reading("", "")
+
+
+REMOTE = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted: An exception was thrown from Python worker.
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    process()
+muntin.core.errors.DataError: stream 'f': row 3 has no event time
+"""
+
+
+def test_innermost_error_of_a_worker() -> None:
+    assert innermost(RuntimeError(REMOTE)) == "stream 'f': row 3 has no event time"
+    assert innermost(RuntimeError(REMOTE.replace("muntin.core.errors.DataError", "ValueError"))).startswith("ValueError: ")
+    assert innermost(RuntimeError("one\ntwo")) == "one"
+    assert innermost(RuntimeError()) == "RuntimeError"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (QueryError("q"), 2),
+        (UnsupportedError("u"), 2),
+        (ConfigError("c"), 2),
+        (DataError("d"), 1),
+        (ZeroDivisionError("z"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_exit_statuses(error: BaseException, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as caught, reported():
+        raise error
+    assert caught.value.exit_code == status
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.startswith("muntin: ") and "Traceback" not in out.err
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CONTEXT, "debug", True)
+    with pytest.raises(typer.Exit), reported():
+        raise DataError("d")
+    assert "Traceback" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from muntin.cli.job import load_job
+from muntin.cli.wiring import options_of
+from muntin.core.errors import ConfigError
+
+GOOD = """
+[session]
+shards = 8
+trigger = "10 seconds"
+checkpoint = "state"
+
+[[stream]]
+name = "flights"
+format = "parquet"
+path = "in/flights"
+schema = "dep TIMESTAMP, origin STRING"
+ts = "dep"
+slack = "5 minutes"
+max_jump = "P1D"
+on_bad_time = "fail"
+[stream.options]
+maxFilesPerTrigger = 1
+
+[[table]]
+name = "airports"
+path = "/data/airports"
+kind = "nrr"
+
+[[query]]
+name = "departures"
+file = "departures.cql"
+[query.options]
+bounds = "closed"
+granule = "1 second"
+[query.sink]
+format = "parquet"
+path = "out"
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "job.toml"
+    path.write_text(text)
+    return path
+
+
+def test_reads_every_part(tmp_path: Path) -> None:
+    (tmp_path / "departures.cql").write_text("SELECT 1")
+    job = load_job(write(tmp_path, GOOD))
+    assert (job.session.shards, job.session.trigger) == (8, "10 seconds")
+    stream = job.streams[0]
+    assert (stream.name, stream.ts, stream.slack, stream.on_bad_time) == ("flights", "dep", "5 minutes", "fail")
+    assert stream.table_schema == "dep TIMESTAMP, origin STRING"
+    assert stream.options == {"maxFilesPerTrigger": 1}
+    assert job.tables[0].kind == "nrr"
+    assert job.text(job.queries[0]) == "SELECT 1"
+    assert options_of(job.queries[0]) == {"bounds": "closed", "granule": 1_000_000}
+
+
+def test_relative_paths_count_from_the_job_file(tmp_path: Path) -> None:
+    job = load_job(write(tmp_path, GOOD))
+    assert job.resolve("in") == str(tmp_path / "in")
+    assert job.resolve("/in") == "/in"
+    assert job.resolve("s3a://bucket/in") == "s3a://bucket/in"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('slack = "5 minutes"', 'slak = "5 minutes"'), r"\[\[stream\]\] 1 \(flights\), key slak: unknown key; .*slack"),
+        (('slack = "5 minutes"', 'slack = "5 parsecs"'), r"\(flights\), key slack: 'parsecs' is not a unit of time"),
+        (('slack = "5 minutes"', 'slack = "-5 minutes"'), r"key slack: '-5 minutes' is negative"),
+        (('slack = "5 minutes"', "slack = 5"), r"key slack: .*string"),
+        (('ts = "dep"\n', ""), r"\(flights\), key ts: is missing"),
+        (("shards = 8", "shards = 0"), r"\[session\], key shards: .*greater than or equal to 1, not 0"),
+        (("shards = 8", 'shards = "many"'), r"\[session\], key shards: .*integer.*'many'"),
+        (('trigger = "10 seconds"', 'trigger = "often"'), r"\[session\]: 'often' is not a length of time"),
+        (('kind = "nrr"', 'kind = "big"'), r"\[\[table\]\] 1 \(airports\), key kind: .*'static'.*'big'"),
+        (('on_bad_time = "fail"', 'on_bad_time = "skip"'), r"key on_bad_time: .*'drop' or 'fail'"),
+        (('file = "departures.cql"', 'file = "a"\ncql = "b"'), r"\[\[query\]\] 1 \(departures\): give either cql"),
+        (('bounds = "closed"', 'bound = "closed"'), r"key options.bound: unknown key; the keys here are bounds,"),
+        (('format = "parquet"\npath = "out"', 'path = "out"'), r"key sink.format: is missing"),
+        (("[session]", "[sessions]"), r"key sessions: unknown key; the keys here are session, stream, table, query"),
+        (("[[table]]", "[table]"), r"\[table\]: write \[\[table\]\]"),
+        (("[session]", "[session"), r"job.toml is not TOML: .*line 2"),
+        (('name = "airports"', 'name = "Flights"'), r"named 'flights'"),
+    ],
+)
+def test_errors_name_the_key(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in GOOD
+    with pytest.raises(ConfigError, match=message):
+        load_job(write(tmp_path, GOOD.replace(*change, 1)))
+
+
+def test_every_fault_gets_its_line(tmp_path: Path) -> None:
+    text = GOOD.replace("shards = 8", "shards = 0").replace('kind = "nrr"', 'kind = "big"')
+    with pytest.raises(ConfigError) as caught:
+        load_job(write(tmp_path, text))
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read the job file .*No such file"):
+        load_job(tmp_path / "none.toml")
+    job = load_job(write(tmp_path, GOOD))
+    with pytest.raises(ConfigError, match=r"query 'departures': cannot read .*departures.cql: No such file"):
+        job.text(job.queries[0])

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+
+import pytest
+
+from muntin.cli import running
+from muntin.core.errors import DataError
+
+
+class FakeRun:
+    """A pipeline that ends by itself after some looks, fails, or waits for a stop."""
+
+    def __init__(self, looks: int | None, exception: Exception | None = None, kill: int | None = None) -> None:
+        self.looks, self.failure, self.kill = looks, exception, kill
+        self.stopped = False
+        self.exception: Exception | None = None
+
+    def metrics(self) -> dict[str, int]:
+        return {"batch": 1, "rows": 2}
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def await_termination(self, timeout: float) -> bool:
+        if self.kill is not None:
+            os.kill(os.getpid(), self.kill)
+            return False
+        assert self.looks is not None
+        self.looks -= 1
+        if self.looks <= 0:
+            self.exception = self.failure
+            return True
+        return False
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_cleanly(number: int, status: int) -> None:
+    run, out = FakeRun(None, kill=number), io.StringIO()
+    before = signal.getsignal(number)
+    with running.stops() as asked:
+        assert running.attend(run, asked, out) == status
+    assert run.stopped
+    assert "the next run goes on from there" in out.getvalue()
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    with running.stops() as asked:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(SystemExit) as caught:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert caught.value.code == 130
+    assert asked.number == signal.SIGTERM
+
+
+def test_end_and_failure() -> None:
+    out = io.StringIO()
+    with running.stops() as asked:
+        assert running.attend(FakeRun(3), asked, out) == 0
+        assert running.attend(FakeRun(2, DataError("row 7 is bad")), asked, out) == 1
+    assert out.getvalue() == "muntin: the pipeline failed: row 7 is bad\n"

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from muntin.cli.job import load_job
+from muntin.cli.streams import inputs_of, offline_catalog, parse_stream
+from muntin.core.errors import ConfigError
+from muntin.core.time import MINUTE
+from muntin.data import sample
+
+
+def test_stream_of_the_command_line() -> None:
+    part = parse_stream(f"flights={sample('flights')}:dep;slack=5 minutes;on_bad_time=fail")
+    assert (part.name, part.format, part.path, part.ts) == ("flights", "parquet", str(sample("flights")), "dep")
+    assert (part.slack, part.on_bad_time) == ("5 minutes", "fail")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("flights", "write NAME=FILE:TIMECOLUMN"),
+        ("flights=x.parquet", "write NAME=FILE:TIMECOLUMN"),
+        ("flights=nowhere.parquet:ts", "there is no file or directory 'nowhere.parquet'"),
+        ("flights={here}:ts", "cannot tell the format"),
+        ("flights={sample}:ts;slak=1 min", "'slak=1 min' is not a setting"),
+        ("flights={sample}:ts;slack=soon", "slack: 'soon' is not a length of time"),
+        ("flights={sample}:ts;on_bad_time=skip", "on_bad_time: .*'drop' or 'fail'"),
+    ],
+)
+def test_stream_errors(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_stream(text.format(here=__file__, sample=sample("flights")))
+
+
+def test_formats_by_extension(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ts,x\n")
+    (tmp_path / "days").mkdir()
+    (tmp_path / "days" / "b.json").write_text("{}")
+    csv = parse_stream(f"a={tmp_path / 'a.csv'}:ts")
+    assert (csv.format, csv.options["header"]) == ("csv", "true")
+    assert parse_stream(f"b={tmp_path / 'days'}:ts").format == "json"
+
+
+def test_offline_catalog_of_parquet() -> None:
+    catalog = offline_catalog(inputs_of(None, [f"f={sample('flights')}:dep;slack=5 min", f"w={sample('weather')}:ts"]))
+    assert catalog is not None
+    f, w = catalog.streams
+    assert (f.ts, f.slack, f.order, w.order) == ("dep", 5 * MINUTE, 0, 1)
+    dep, origin = f.schema.get("dep"), f.schema.get("origin")
+    assert dep is not None and dep.type == pa.timestamp("us", "UTC")
+    assert origin is not None and origin.type == pa.string()
+
+
+def test_offline_catalog_says_which_time_column_is_missing() -> None:
+    with pytest.raises(ConfigError, match="there is no column 'time' .*dep, sched_dep"):
+        offline_catalog(inputs_of(None, [f"f={sample('flights')}:time"]))
+
+
+def test_csv_needs_spark(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ts,x\n")
+    assert offline_catalog(inputs_of(None, [f"a={tmp_path / 'a.csv'}:ts"])) is None
+
+
+def test_unreadable_parquet(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
+    with pytest.raises(ConfigError, match=r"a: cannot read .*a.parquet"):
+        offline_catalog(inputs_of(None, [f"a={tmp_path / 'a.parquet'}:ts"]))
+
+
+def test_job_and_line_together(tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('[[stream]]\nname = "w"\npath = "w.parquet"\nts = "ts"\n')
+    inputs = inputs_of(load_job(job), [f"f={sample('flights')}:dep"])
+    assert [(s.name, s.path) for s in inputs.streams] == [
+        ("w", str(tmp_path / "w.parquet")),
+        ("f", str(sample("flights"))),
+    ]
+    with pytest.raises(ConfigError, match="two inputs are named 'w'"):
+        inputs_of(load_job(job), [f"W={sample('flights')}:dep"])
