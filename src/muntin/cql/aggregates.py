@@ -105,9 +105,14 @@ class Aggregation:
 
     def _ungrouped(self, stray: Column, node: exp.Expr) -> QueryError:
         at = next((c for c in node.find_all(exp.Column) if self._is(c, stray)), node)
-        by = "it is neither in GROUP BY nor inside an aggregate" if self.groups else "the query aggregates without GROUP BY"
+        by = (
+            "it is neither in GROUP BY nor inside an aggregate"
+            if self.groups
+            else "the query aggregates without GROUP BY"
+        )
         return place_of(at, self.text).error(
-            f"{stray.name} has no single value here: {by}. Add it to GROUP BY, or write MIN({stray.name}) or another aggregate"
+            f"{stray.name} has no single value here: {by}. "
+            f"Add it to GROUP BY, or write MIN({stray.name}) or another aggregate"
         )
 
     def _is(self, node: exp.Column, column: Column) -> bool:

@@ -102,5 +102,3 @@ class _Select:
 
 def _names_group(alias: str, grouped: set[str]) -> bool:
     return any(g.split(".", 1)[-1].lower() == alias.lower() for g in grouped)
-
-

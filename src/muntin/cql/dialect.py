@@ -8,13 +8,13 @@ Adds to Spark's grammar (Arasu, Babu, Widom, "The CQL continuous query language"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from muntin.cql.durations import parse_duration
 
@@ -55,11 +55,14 @@ class ToStream(exp.Expression):
 class CqlParser(SparkParser):
     """Spark's parser with CQL's windows and wrappers. Stops at the first error (``CqlParseError``)."""
 
-    def raise_error(self, message: str, token: Token | None = None) -> None:
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         """Raise at ``token``, or at the current one, or at the end of the text."""
+        raise self._error(message, token)
+
+    def _error(self, message: str, token: Token | None = None) -> CqlParseError:
         at = token or self._curr
         start, end = (at.start, at.end + 1) if at else (len(self.sql), len(self.sql))
-        raise CqlParseError(message, start, end)
+        return CqlParseError(message, start, end)
 
     def _parse_statement(self) -> exp.Expr | None:
         if not self._curr:
@@ -113,16 +116,15 @@ class CqlParser(SparkParser):
 
     def _parse_from_item(self, alias_tokens: Any) -> exp.Expr:
         if self._at_wrapper():
-            query: exp.Expr | None = exp.Subquery(this=self._parse_to_stream())
-            query.set("alias", self._parse_table_alias(alias_tokens))
+            query: exp.Expr | None = self._parse_stream_query(alias_tokens)
         elif self._curr and self._curr.token_type in _NESTED:
             query = self._parse_wrapped_stream(alias_tokens) or super()._parse_table(alias_tokens=alias_tokens)
         else:
             return self._parse_stream_ref(alias_tokens)
         if query is None:
-            self.raise_error("expected a stream name or a sub-query")
+            raise self._error("expected a stream name or a sub-query")
         if self._curr and self._curr.token_type == TokenType.L_BRACKET:
-            query.meta["window"] = self._parse_window_spec()
+            query.meta["window"] = self._parse_stream_window()
         return query
 
     def _parse_wrapped_stream(self, alias_tokens: Any) -> exp.Expr | None:
@@ -131,20 +133,24 @@ class CqlParser(SparkParser):
         if not self._at_wrapper():
             self._retreat(index)
             return None
-        query = exp.Subquery(this=self._parse_to_stream())
+        inner = self._parse_to_stream()
         self._match_r_paren()
-        query.set("alias", self._parse_table_alias(alias_tokens))
-        return query
+        return exp.Subquery(this=inner, alias=self._parse_table_alias(alias_tokens))
+
+    def _parse_stream_query(self, alias_tokens: Any) -> exp.Expr:
+        return exp.Subquery(this=self._parse_to_stream(), alias=self._parse_table_alias(alias_tokens))
 
     def _parse_stream_ref(self, alias_tokens: Any) -> StreamRef:
         token = self._curr
         table = self._parse_table_parts()
-        window = self._parse_window_spec()
+        if table is None:
+            raise self._error("expected the name of a stream here")
+        window = self._parse_stream_window()
         alias = self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS)
         if alias is not None and self._curr and self._curr.token_type == TokenType.L_BRACKET:
             if window is not None:
                 self.raise_error("this stream already has a window: write one, before or after the alias")
-            window = self._parse_window_spec()
+            window = self._parse_stream_window()
         ref = StreamRef(**{k: v for k, v in table.args.items() if v})
         ref.set("alias", alias)
         ref.set("window", window)
@@ -152,7 +158,7 @@ class CqlParser(SparkParser):
         ref.set("pivots", self._parse_pivots())
         return self.expression(ref, token=token)
 
-    def _parse_window_spec(self) -> WindowSpec | None:
+    def _parse_stream_window(self) -> WindowSpec | None:
         if not self._match(TokenType.L_BRACKET):
             return None
         token = self._curr
@@ -168,18 +174,12 @@ class CqlParser(SparkParser):
             return WindowSpec(kind="now")
         if self._match_text_seq("UNBOUNDED") or self._match_text_seq("RANGE", "UNBOUNDED"):
             return WindowSpec(kind="unbounded")
-        partition = self._parse_partition()
+        partition = self._parse_csv(self._parse_column) if self._match(TokenType.PARTITION_BY) else None
         if self._match_text_seq("ROWS"):
             return WindowSpec(kind="rows", size=self._parse_row_count(), partition=partition, **self._parse_slide())
         if self._match_texts(("RANGE", "WINDOW")):
             return WindowSpec(kind="range", size=self._parse_span(), partition=partition, **self._parse_slide())
-        self.raise_error(f"unknown window; {WINDOWS_HELP}")
-        raise AssertionError
-
-    def _parse_partition(self) -> list[exp.Expr] | None:
-        if not self._match(TokenType.PARTITION_BY):
-            return None
-        return self._parse_csv(self._parse_column)
+        raise self._error(f"unknown window; {WINDOWS_HELP}")
 
     def _parse_slide(self) -> dict[str, Any]:
         if not self._match_text_seq("SLIDE"):
@@ -188,7 +188,7 @@ class CqlParser(SparkParser):
             return {"slide": self._parse_row_count(), "slide_kind": "rows"}
         return {"slide": self._parse_span(), "slide_kind": "range"}
 
-    def _parse_row_count(self) -> exp.Literal:
+    def _parse_row_count(self) -> exp.Expr:
         token = self._curr
         if not token or not token.text.isdigit():
             self.raise_error("expected a number of rows, as in [ROWS 100]")
@@ -216,4 +216,3 @@ class Cql(Spark):
     """The dialect; used through ``cql.parse``."""
 
     Parser = CqlParser
-    parser_class = CqlParser

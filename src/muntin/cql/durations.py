@@ -1,4 +1,4 @@
-"""Lengths of time in query texts: ``10 MINUTES``, ISO 8601 (``PT10M``) and Spark's interval text; whole microseconds."""
+"""Lengths of time in query texts, in whole microseconds: ``10 MINUTES``, ISO 8601 (``PT10M``), Spark interval text."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _NAMES: dict[int, str] = {
 }
 UNITS: dict[str, int] = {name: span for span, names in _NAMES.items() for name in names.split()}
 _ALLOWED = "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY, WEEK (also plural, us, ms, sec, min, hr)"
+_HOW = f"write a number and a unit, as in 10 MINUTES; {_ALLOWED}"
 _CALENDAR = {"month", "months", "mon", "mons", "year", "years", "quarter", "quarters"}
 _PART = re.compile(r"\s*([+-]?)\s*'?\s*([+-]?)\s*(\d+\.?\d*|\.\d+)\s*'?\s*([A-Za-z]*)\s*,?")
 _ISO = re.compile(
@@ -49,13 +50,13 @@ def _parts(body: str, text: str) -> Fraction:
     while at < len(body):
         found = _PART.match(body, at)
         if not found:
-            raise ValueError(f"{text.strip()!r} is not a length of time: write a number and a unit, as in 10 MINUTES; {_ALLOWED}")
+            raise ValueError(f"{text.strip()!r} is not a length of time: {_HOW}")
         outer, inner, number, unit = found.groups()
         sign = -1 if (outer == "-") != (inner == "-") else 1
         total += sign * Fraction(number) * _unit(unit, number)
         at = found.end()
     if not body:
-        raise ValueError(f"a length of time is missing: write a number and a unit, as in 10 MINUTES; {_ALLOWED}")
+        raise ValueError(f"a length of time is missing: {_HOW}")
     return total
 
 
@@ -76,7 +77,8 @@ def _iso(body: str) -> Fraction:
     if found is None or not any(numbers):
         raise ValueError(f"{body!r} is not an ISO 8601 duration of fixed length: PnW, PnD, PTnHnMnS, as in PT10M")
     total = sum(
-        (Fraction(n) * span for n, span in zip(numbers, (WEEK, DAY, HOUR, MINUTE, SECOND), strict=True) if n), Fraction(0)
+        (Fraction(n) * span for n, span in zip(numbers, (WEEK, DAY, HOUR, MINUTE, SECOND), strict=True) if n),
+        Fraction(0),
     )
     return -total if found.group(1) == "-" else total
 

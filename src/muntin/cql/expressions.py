@@ -26,7 +26,7 @@ from muntin.cql.operators import (
 )
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope, did_you_mean
-from muntin.cql.types import family, from_spark, to_spark
+from muntin.cql.types import TIMESTAMP, family, from_spark, to_spark
 from muntin.plan.exprs import Call, Column, Expr, Literal
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -46,7 +46,15 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Coalesce: ("coalesce", ("this", "expressions")), exp.Greatest: ("greatest", ("this", "expressions")),
     exp.Least: ("least", ("this", "expressions")),
 }  # fmt: skip
-_ODD_ARGUMENTS = {exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression", "position"), exp.Round: ("truncate",)}
+_ODD_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression", "position"),
+    exp.Round: ("truncate",),
+}  # fmt: skip
+_AGGREGATE_HINTS = {
+    "WHERE": "conditions on aggregates belong in HAVING",
+    "ON": "conditions on aggregates belong in HAVING",
+    "GROUP BY": "group by plain expressions",
+}
 _AGGREGATES = "COUNT, SUM, AVG, MIN, MAX"
 
 
@@ -165,16 +173,14 @@ class ExprBinder:
     def _aggregate(self, node: exp.Expr) -> Expr:
         if self.aggregates is None:
             name = type(node).__name__.upper()
-            hint = "conditions on aggregates belong in HAVING" if self.clause in ("WHERE", "ON") else "aggregates do not nest"
-            hint = "group by plain expressions" if self.clause == "GROUP BY" else hint
+            hint = _AGGREGATE_HINTS.get(self.clause, "aggregates do not nest")
             raise place_of(node, self.text).error(f"{name} is an aggregate and cannot stand in {self.clause}: {hint}")
         return self.aggregates.collect(node)
 
     def _function(self, node: exp.Expr) -> Expr:
         name, parts = _FUNCTIONS[type(node)]
-        odd = next((a for a in _ODD_ARGUMENTS.get(type(node), ()) if node.args.get(a)), None)
-        if odd:
-            raise place_of(node, self.text).unsupported(f"this form of {name.upper()} is not supported: give only the value")
+        if any(node.args.get(a) for a in _ODD_ARGUMENTS.get(type(node), ())):
+            raise place_of(node, self.text).unsupported(f"this form of {name.upper()} is not supported")
         return functions.build(name, [self.bind(a) for a in _arguments(node, parts)])
 
     def _named(self, node: exp.Anonymous) -> Expr:
@@ -183,7 +189,7 @@ class ExprBinder:
         if name == "timestamp_micros" and len(args) == 1:
             value = self.bind(args[0])
             if isinstance(value, Literal) and isinstance(value.value, int):
-                return Literal(value.value, literals.TIMESTAMP)
+                return Literal(value.value, TIMESTAMP)
         if name in functions.TABLE:
             return functions.build(name, [self.bind(a) for a in args])
         if name in ("istream", "dstream", "rstream", "wstream"):
@@ -242,14 +248,16 @@ class ExprBinder:
         if isinstance(node, exp.Query | exp.Exists | exp.In):
             return place.unsupported("sub-queries are not supported yet: one SELECT over streams is")
         if isinstance(node, exp.Window):
-            return place.unsupported("OVER is not supported: a window stands beside its stream, as in S [RANGE 10 MINUTES]")
+            return place.unsupported("OVER is not supported: a window stands at its stream, as in S [RANGE 10 MINUTES]")
         if isinstance(node, exp.Filter):
-            return place.unsupported("FILTER is not supported: write the aggregate over CASE WHEN condition THEN value END")
+            return place.unsupported("FILTER is not supported: aggregate CASE WHEN condition THEN value END")
         if isinstance(node, exp.Star):
             return place.error("* stands alone in the select list or in COUNT(*)")
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
         if isinstance(node, exp.AggFunc):
-            return place.unsupported(f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)")
+            return place.unsupported(
+                f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)"
+            )
         what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
         return place.unsupported(f"{what} is not supported. Functions: {', '.join(sorted(functions.TABLE))}")
 
@@ -278,8 +286,7 @@ def _cast_text(value: str, to: pa.DataType, zone: str | None) -> Expr:
         return literals.date(value)
     text = Literal(value, pa.string())
     if pa.types.is_decimal(to):
-        exact = literals.number(value.strip().lstrip("+-")) if value.strip().lstrip("+-").replace(".", "", 1).isdigit() else None
-        folded = coerce(negate(exact) if exact and value.strip().startswith("-") else exact, to) if exact else text
+        folded = _decimal_text(value.strip(), to) or text
         return folded if isinstance(folded, Literal) and folded.type == to else Call("cast", (text,), to)
     if pa.types.is_float64(to):
         odd = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}.get(value.strip().lower())
@@ -287,6 +294,14 @@ def _cast_text(value: str, to: pa.DataType, zone: str | None) -> Expr:
     if not _castable(text.type, to):
         raise TypeClash(f"cannot cast {describe(text)} to {to_spark(to)}")
     return coerce(text, to)
+
+
+def _decimal_text(value: str, to: pa.DataType) -> Expr | None:
+    digits = value.lstrip("+-")
+    if not digits.replace(".", "", 1).isdigit():
+        return None
+    exact = literals.number(digits)
+    return coerce(negate(exact) if value.startswith("-") else exact, to)
 
 
 def _castable(a: pa.DataType, b: pa.DataType) -> bool:

@@ -50,18 +50,27 @@ def _scan(item: exp.Expr, catalog: Catalog, options: QueryOptions, text: str, be
     if not isinstance(item, StreamRef) or not isinstance(item.this, exp.Identifier):
         what = "sub-queries in FROM are" if isinstance(item, exp.Query) else "this kind of source is"
         raise place.unsupported(f"{what} not supported yet: FROM takes names of registered streams")
-    for key, word in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("laterals", "LATERAL"), ("joins", "a nested join")):
+    for key, word in (
+        ("sample", "TABLESAMPLE"),
+        ("pivots", "PIVOT"),
+        ("laterals", "LATERAL"),
+        ("joins", "a nested join"),
+    ):
         if item.args.get(key):
             raise place.unsupported(f"{word} is not supported in FROM")
     if item.args.get("db"):
-        raise place.error(f"streams have plain names without dots. Registered streams: {listing([s.name for s in catalog.streams])}")
+        raise place.error(
+            f"streams have plain names without dots. Registered streams: {listing([s.name for s in catalog.streams])}"
+        )
     name_place = place_of(item.this, text)
     spec = window_of(item)
     stream = catalog.stream(item.name)
     table = catalog.table(item.name)
     if stream is None and table is not None:
         if spec is not None:
-            raise place_of(spec, text).error(f"{table.name} is a table, and tables have no window: write {table.name} without [...]")
+            raise place_of(spec, text).error(
+                f"{table.name} is a table, and tables have no window: write {table.name} without [...]"
+            )
         raise name_place.unsupported(f"{table.name} is a table: joins with tables are not supported yet, only streams")
     if stream is None:
         raise name_place.error(unknown_stream(item.name, catalog))
@@ -71,5 +80,7 @@ def _scan(item: exp.Expr, catalog: Catalog, options: QueryOptions, text: str, be
     alias = given.name if given is not None else stream.name
     if any(s.alias.lower() == alias.lower() for s in before):
         at = place_of(given, text) if given is not None else name_place
-        raise at.error(f"{alias!r} appears twice in FROM: give each its own alias, as in {stream.name} [RANGE 1 MINUTE] AS x")
+        raise at.error(
+            f"{alias!r} appears twice in FROM: give each its own alias, as in {stream.name} [RANGE 1 MINUTE] AS x"
+        )
     return Scan(stream, alias, bind_window(spec, name_place, text, options))

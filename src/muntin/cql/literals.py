@@ -50,7 +50,8 @@ def instant(text: str, zone: str | None) -> int:
     try:
         value = dt.datetime.fromisoformat(body)
     except ValueError:
-        raise ValueError(f"{text!r} is not a timestamp: write '2024-01-31 12:00:00' or '2024-01-31T12:00:00+01:00'") from None
+        how = "write '2024-01-31 12:00:00' or '2024-01-31T12:00:00+01:00'"
+        raise ValueError(f"{text!r} is not a timestamp: {how}") from None
     if value.tzinfo is None:
         value = value.replace(tzinfo=ZoneInfo(zone) if zone else dt.UTC)
     return (value - _EPOCH) // _MICRO

@@ -48,9 +48,12 @@ def arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
         return _time_arithmetic(fn, a, b)
     for e in (a, b):
         if family(e.type) not in ("number", "null"):
-            raise TypeClash(f"{_SIGNS[fn]} takes numbers, not {describe(e)}; write CAST(... AS DOUBLE) if it holds numbers")
-    a, b = (coerce(x, y.type if family(y.type) == "number" else pa.float64()) if family(x.type) == "null" else x for x, y in ((a, b), (b, a)))
-    decimals = any(pa.types.is_decimal(e.type) for e in (a, b)) and not any(pa.types.is_floating(e.type) for e in (a, b))
+            raise TypeClash(
+                f"{_SIGNS[fn]} takes numbers, not {describe(e)}; write CAST(... AS DOUBLE) if it holds some"
+            )
+    a, b = _null_as(a, b), _null_as(b, a)
+    kinds = [e.type for e in (a, b)]
+    decimals = any(map(pa.types.is_decimal, kinds)) and not any(map(pa.types.is_floating, kinds))
     if decimals and fn != "intdiv":
         x, y = literal_decimal(a), literal_decimal(b)
         return Call(fn, (x, y), decimal_result(fn, x.type, y.type))
@@ -60,6 +63,13 @@ def arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
         return _intdiv(a, b)
     t = common_number(a.type, b.type)
     return Call(fn, (coerce(a, t), coerce(b, t)), t)
+
+
+def _null_as(e: Expr, beside: Expr) -> Expr:
+    """A bare NULL takes the number type of its neighbour."""
+    if family(e.type) != "null":
+        return e
+    return coerce(e, beside.type if family(beside.type) == "number" else pa.float64())
 
 
 def _intdiv(a: Expr, b: Expr) -> Expr:
@@ -87,9 +97,9 @@ def _time_arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
             t = common_type(a.type, b.type)
             assert t is not None
             return Call("sub", (coerce(a, t), coerce(b, t)), DURATION)
-    hint = "a number column has no unit: add or subtract a plain number" if "number" in (family(a.type), family(b.type)) else (
-        "supported are timestamp + INTERVAL, timestamp - INTERVAL and timestamp - timestamp"
-    )
+    hint = "supported are timestamp + INTERVAL, timestamp - INTERVAL and timestamp - timestamp"
+    if "number" in (family(a.type), family(b.type)):
+        hint = "a number has no unit of time: beside a number write a plain number instead of INTERVAL"
     raise TypeClash(f"cannot compute {describe(a)} {_SIGNS[fn]} {describe(b)}: {hint}")
 
 
@@ -108,7 +118,8 @@ def _clash(fn: str, a: Expr, b: Expr) -> str:
     rule = "the two sides of a join key must be of one kind" if key else "only values of one kind compare"
     return (
         f"type mismatch: cannot compare {describe(a)} with {describe(b)}; {rule} "
-        f"(numbers, strings, booleans, timestamps). Write CAST(... AS {to_spark(b.type)}) or CAST(... AS {to_spark(a.type)})"
+        "(numbers, strings, booleans, timestamps). "
+        f"Write CAST(... AS {to_spark(b.type)}) or CAST(... AS {to_spark(a.type)})"
     )
 
 

@@ -54,7 +54,8 @@ def _token_error(text: str, e: TokenError) -> QueryError:
     missing = re.match(r"Missing (\S+) from \d+:(\d+)", cause)
     if missing:
         start = min(int(missing.group(2)), max(len(text) - 1, 0))
-        return Place(text, start, start + 1).error(f"this is opened here and never closed: {missing.group(1)} is missing")
+        what = f"this is opened here and never closed: {missing.group(1)} is missing"
+        return Place(text, start, start + 1).error(what)
     start = e.start if e.start is not None else 0
     return Place(text, start, e.end if e.end is not None else start).error(f"unreadable text: {_tidy(cause)}")
 
@@ -62,4 +63,5 @@ def _token_error(text: str, e: TokenError) -> QueryError:
 def _parse_error(text: str, e: ParseError) -> QueryError:
     first = e.errors[0] if e.errors else {}
     description = first.get("description") or str(e)
-    return QueryError(_tidy(str(description)), line=first.get("line"), column=first.get("col"), token=first.get("highlight"))
+    place = {"line": first.get("line"), "column": first.get("col"), "token": first.get("highlight")}
+    return QueryError(_tidy(str(description)), **place)

@@ -51,7 +51,8 @@ class Scope:
         """
         if node.args.get("db"):
             raise place_of(node, self.text).unsupported(
-                f"{node.sql(dialect='spark')} has too many parts: write column or alias.column (fields of structs are not supported)"
+                f"{node.sql(dialect='spark')} has too many parts: write column or alias.column "
+                "(fields of structs are not supported)"
             )
         name = node.name
         scans = self._aliased(node) if node.table else self.scans

@@ -89,7 +89,9 @@ def _group_node(node: exp.Expr, scope: Scope, items: list[Item]) -> Item:
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
         position = int(node.this)
         if not 1 <= position <= len(items):
-            raise place_of(node, scope.text).error(f"GROUP BY {position}: the select list has positions 1 to {len(items)}")
+            raise place_of(node, scope.text).error(
+                f"GROUP BY {position}: the select list has positions 1 to {len(items)}"
+            )
         return items[position - 1]
     if isinstance(node, exp.Column) and not node.table and not _is_column(node, scope):
         found = [i for i in items if i.alias and i.alias.lower() == node.name.lower()]

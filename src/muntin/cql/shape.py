@@ -11,7 +11,10 @@ from muntin.cql.dialect import ToStream
 from muntin.cql.places import place_of
 from muntin.plan.nodes import OutputKind
 
-_SUPPORTED = "supported is one SELECT ... FROM ... WHERE ... GROUP BY ... HAVING over streams, alone or in Istream, Dstream or Rstream"
+_SUPPORTED = (
+    "supported is one SELECT ... FROM ... WHERE ... GROUP BY ... HAVING over streams, "
+    "alone or in Istream(...), Dstream(...) or Rstream(...)"
+)
 _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having"}
 _WORDS = {
     "distinct": "SELECT DISTINCT", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET", "with_": "WITH",
@@ -35,7 +38,8 @@ def body_of(tree: exp.Expr, text: str) -> tuple[exp.Select, OutputKind | None]:
     while isinstance(tree, exp.Subquery | exp.Paren):
         extra = next((k for k, v in tree.args.items() if v and k != "this"), None)
         if extra is not None:
-            raise place_of(tree, text).unsupported(f"{_WORDS.get(extra, extra.upper())} on a query in parentheses; {_SUPPORTED}")
+            word = _WORDS.get(extra, extra.strip("_").upper())
+            raise place_of(tree, text).unsupported(f"{word} on a query in parentheses is not supported; {_SUPPORTED}")
         tree = tree.this
     if isinstance(tree, exp.Select):
         return tree, kind
@@ -55,12 +59,13 @@ def check_clauses(select: exp.Select, text: str) -> None:
             place = place_of(at, text) if isinstance(at, exp.Expr) else place_of(select, text)
             raise place.unsupported(f"{_WORDS.get(key, key.strip('_').upper())} is not supported yet; {_SUPPORTED}")
     group = select.args.get("group")
-    odd = next((k for k, v in group.args.items() if v and k != "expressions"), None) if group else None
-    if odd is not None:
+    odd = next((k for k, v in group.args.items() if v and k != "expressions"), None) if group is not None else None
+    if group is not None and odd is not None:
         raise place_of(group, text).unsupported(f"GROUP BY {odd.upper()} is not supported: list the expressions")
     having = select.args.get("having")
     if having is not None and not has_aggregates(select, with_having=False) and not _aggregates_in(having):
-        raise place_of(having.this, text).error("HAVING needs GROUP BY or an aggregate: a condition on rows belongs in WHERE")
+        at = place_of(having.this, text)
+        raise at.error("HAVING needs GROUP BY or an aggregate: a condition on rows belongs in WHERE")
 
 
 def has_aggregates(select: exp.Select, with_having: bool = True) -> bool:

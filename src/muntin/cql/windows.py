@@ -41,7 +41,8 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
     if spec.args.get("partition"):
         raise place.unsupported(f"PARTITION BY in a window of time is not supported; {_SUPPORTED}")
     if spec.args.get("slide_kind") == "rows":
-        raise place_of(spec.args["slide"], text).error("SLIDE of a RANGE window is a length of time, as in SLIDE 1 MINUTE")
+        at = place_of(spec.args["slide"], text)
+        raise at.error("SLIDE of a RANGE window is a length of time, as in SLIDE 1 MINUTE")
     size, slide = _span(spec, "size"), _span(spec, "slide")
     if slide is not None:
         _check_span("SLIDE", slide, place_of(spec.args["slide"], text))
@@ -51,7 +52,8 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
         if options.bounds == "closed" and slide is None:
             return Now()
         raise at.error(
-            "RANGE 0 is the empty window: the window at t holds rows with t - RANGE < ts <= t. Write [NOW] for the rows of the current instant"
+            "RANGE 0 is the empty window: the window at t holds rows with t - RANGE < ts <= t. "
+            "Write [NOW] for the rows of the current instant"
         )
     _check_span("RANGE", size, at)
     window = Range(size, slide)
@@ -67,14 +69,15 @@ def _check_span(word: str, span: int, place: Place) -> None:
     if span <= 0:
         raise place.error(f"{word} must be positive, as in {word} 1 MINUTE")
     if span > MAX_SPAN:
-        raise place.error(f"{word} is longer than the longest span accepted, {format_duration(MAX_SPAN)}; write [UNBOUNDED] to keep every row")
+        longest = format_duration(MAX_SPAN)
+        raise place.error(f"{word} is longer than {longest}, the longest accepted; write [UNBOUNDED] to keep every row")
 
 
 def _slideless(window: Window, place: Place, options: QueryOptions) -> Window:
     if options.bounds == "start":
         raise place.error(
-            'bounds="start" needs a SLIDE on every window: it reads [start, end) windows that only exist at their ticks. '
-            "Write [RANGE t SLIDE s], or use bounds=\"half_open\" or \"closed\""
+            'bounds="start" needs a SLIDE on every window: its [start, end) windows only exist at their ticks. '
+            'Write [RANGE t SLIDE s], or use bounds="half_open" or bounds="closed"'
         )
     return window
 
@@ -90,7 +93,8 @@ def check_slides(refs: Sequence[StreamRef], text: str) -> None:
         )
     mixed = next((s for s in counted if s.args.get("slide_kind") == "range"), None)
     if mixed is not None:
-        raise place_of(mixed.args["slide"], text).error("SLIDE of a ROWS window is a number of rows, as in [ROWS 100 SLIDE 10]")
+        at = place_of(mixed.args["slide"], text)
+        raise at.error("SLIDE of a ROWS window is a number of rows, as in [ROWS 100 SLIDE 10]")
 
 
 def window_of(item: exp.Expr) -> WindowSpec | None:
