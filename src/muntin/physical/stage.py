@@ -24,8 +24,8 @@ class SourceInput:
     """Rows of a registered stream, made ready in Spark SQL (or by ``physical.evaluate`` on the local runtime).
 
     ``keep``: rows to keep (over the stream's own column names, without alias); ``columns``: what to ship, by name. Rows
-    that fail ``keep`` are not shipped, but count for progress; with ``ship_all`` they travel too, marked by a boolean
-    column ``__keep`` (for outputs that answer at every instant at which any row enters or leaves a window).
+    that fail ``keep`` are not shipped, but count for progress. ``instants_only``: the rows feed no operator; they tell a
+    query that answers whenever any row enters or leaves a window when that is (no columns, every row kept).
     ``shard_key``: names among ``columns`` whose hash chooses the shard; () puts every row on shard 0.
     """
 
@@ -35,7 +35,7 @@ class SourceInput:
     keep: Expr
     columns: tuple[tuple[str, Expr], ...]
     shard_key: tuple[str, ...]
-    ship_all: bool = False
+    instants_only: bool = False
 
     @property
     def schema(self) -> Schema:

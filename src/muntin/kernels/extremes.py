@@ -1,0 +1,116 @@
+"""MIN and MAX over expiring rows: per group the rows that can still become the answer.
+
+A row is dominated by one that is at least as good and leaves no earlier (thesis 2.2.2). What remains, ordered by
+expiry, has strictly worsening values, so the head is the answer and expiry takes heads off. Works for expiry in any
+order; rows that expire in order of arrival are appended in O(1) amortised.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.kernels.types import I64, MI64
+
+
+@nb.njit(
+    nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64, I64, nb.int64, MI64), cache=True
+)
+def _staircase(row_group, row_key, row_exp, row_time, time, em_end, em_group, groups, out):  # type: ignore[no-untyped-def]
+    n = len(row_group)
+    prev = np.full(n, -1, np.int64)
+    nxt = np.full(n, -1, np.int64)
+    head = np.full(groups, -1, np.int64)
+    tail = np.full(groups, -1, np.int64)
+    i = 0
+    e = 0
+    for k in range(len(time)):
+        while i < n and row_time[i] <= time[k]:
+            g = row_group[i]
+            at = tail[g]
+            dominated = False
+            while at >= 0 and row_exp[at] > row_exp[i]:
+                if row_key[at] >= row_key[i]:
+                    dominated = True
+                    break
+                at = prev[at]
+            if not dominated:
+                while at >= 0 and row_key[at] <= row_key[i]:
+                    before = prev[at]
+                    after = nxt[at]
+                    if before >= 0:
+                        nxt[before] = after
+                    else:
+                        head[g] = after
+                    if after >= 0:
+                        prev[after] = before
+                    else:
+                        tail[g] = before
+                    at = before
+                after = nxt[at] if at >= 0 else head[g]
+                prev[i] = at
+                nxt[i] = after
+                if at >= 0:
+                    nxt[at] = i
+                else:
+                    head[g] = i
+                if after >= 0:
+                    prev[after] = i
+                else:
+                    tail[g] = i
+            i += 1
+        while e < em_end[k]:
+            g = em_group[e]
+            while head[g] >= 0 and row_exp[head[g]] <= time[k]:
+                head[g] = nxt[head[g]]
+                if head[g] >= 0:
+                    prev[head[g]] = -1
+                else:
+                    tail[g] = -1
+            out[e] = head[g]
+            e += 1
+    return head, nxt
+
+
+def maxima(
+    rows: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    schedule: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    groups: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For each emission the row with the greatest key valid then in its group (-1: none), and what remains afterwards.
+
+    ``rows``: (group, key, exp, time of entering), sorted by time; ``schedule``: (time by instant, em_end, em_group).
+    Returns (row by emission, head by group, next by row): the staircases left at the end. MIN: negate the keys' bits.
+    """
+    out = np.empty(len(schedule[2]), np.int64)
+    head, nxt = _staircase(*rows, *schedule, groups, out)
+    return out, head, nxt
+
+
+@nb.njit(MI64(I64, I64, I64, nb.int64), cache=True)
+def _survivors(head, nxt, exp, now):  # type: ignore[no-untyped-def]
+    kept = np.empty(len(nxt), np.int64)
+    used = 0
+    for g in range(len(head)):
+        at = head[g]
+        while at >= 0:
+            if exp[at] > now:
+                kept[used] = at
+                used += 1
+            at = nxt[at]
+    return kept[:used]
+
+
+def survivors(
+    head: NDArray[np.int64], nxt: NDArray[np.int64], exp: NDArray[np.int64], now: int
+) -> NDArray[np.int64]:
+    """Rows of all staircases that are valid after ``now``, by group and expiry."""
+    return _survivors(head, nxt, exp, now)  # type: ignore[no-any-return]
+
+
+def sortable_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """int64 keys in the order of the doubles (NaN greatest, -0.0 with 0.0)."""
+    clean = np.where(np.isnan(values), np.nan, values + 0.0)
+    bits = clean.view(np.int64)
+    return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))

@@ -1,0 +1,271 @@
+"""Exact sums that can be subtracted: 128-bit integers, and doubles as fixed-point limbs.
+
+A double is an integer multiple of 2**-1074, so a sum of doubles is kept as such an integer, in limbs of 32 bits inside
+int64 words (a superaccumulator in the sense of Kulisch). Adding and subtracting are exact and in any order: a departed
+value leaves nothing behind, and the answer depends neither on batch cuts nor on shards. Only the limbs that the data's
+exponents need are kept.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.kernels.types import B1, F64, I8, I64, MF64, MI64, MI64x2
+
+LIMB_BITS = 32
+_LIMB_MASK = 0xFFFFFFFF
+
+
+@nb.njit(nb.void(I64, I8, B1, I64, I64, MI64, I64, MI64), cache=True)
+def count_valid(ev_group, ev_sign, valid, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
+    """COUNT(x): number of events with ``valid`` (all when empty), by the schedule; ``count`` by group moves on."""
+    masked = len(valid) > 0
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            if not masked or valid[i]:
+                count[ev_group[i]] += ev_sign[i]
+            i += 1
+        while e < em_end[k]:
+            out[e] = count[em_group[e]]
+            e += 1
+
+
+@nb.njit(nb.void(I64, I8, B1, I64, I64, I64, I64, MI64, MI64, MI64, I64, MI64, MI64, MI64), cache=True)
+def sum_int128(  # type: ignore[no-untyped-def]
+    ev_group, ev_sign, valid, low, high, ev_end, em_end, s_low, s_high, count, em_group, out_low, out_high, out_count
+):
+    """128-bit sums of two's complement words; ``count`` counts the values that are not NULL."""
+    masked = len(valid) > 0
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            if not masked or valid[i]:
+                g = ev_group[i]
+                a = nb.uint64(s_low[g])
+                b = nb.uint64(low[i])
+                if ev_sign[i] > 0:
+                    c = a + b
+                    s_low[g] = nb.int64(c)
+                    s_high[g] += high[i] + (1 if c < a else 0)
+                    count[g] += 1
+                else:
+                    s_low[g] = nb.int64(a - b)
+                    s_high[g] -= high[i] + (1 if a < b else 0)
+                    count[g] -= 1
+            i += 1
+        while e < em_end[k]:
+            g = em_group[e]
+            out_low[e] = s_low[g]
+            out_high[e] = s_high[g]
+            out_count[e] = count[g]
+            e += 1
+
+
+@nb.njit(nb.types.UniTuple(nb.int64, 2)(F64), cache=True)
+def limb_range(values):  # type: ignore[no-untyped-def]
+    """First and last limb that the finite, non-zero ``values`` touch; (1, 0) when there are none."""
+    lo = 1 << 30
+    hi = -1
+    bits = values.view(np.int64)
+    for i in range(len(values)):
+        e = (bits[i] >> 52) & 0x7FF
+        if e == 0x7FF or (bits[i] & 0x7FFFFFFFFFFFFFFF) == 0:
+            continue
+        shift = max(e - 1, 0)
+        lo = min(lo, shift // LIMB_BITS)
+        hi = max(hi, (shift + 52) // LIMB_BITS)
+    return (1, 0) if hi < 0 else (lo, hi)
+
+
+@nb.njit(nb.void(MI64x2, nb.int64, nb.int64, nb.float64, nb.int64), cache=True)
+def _accumulate(limbs, g, offset, value, sign):  # type: ignore[no-untyped-def]
+    bits = np.float64(value).view(np.int64)
+    e = (bits >> 52) & 0x7FF
+    mantissa = bits & 0xFFFFFFFFFFFFF
+    if e > 0:
+        mantissa |= 1 << 52
+    if mantissa == 0:
+        return
+    if bits < 0:
+        sign = -sign
+    shift = max(e - 1, 0)
+    k = shift // LIMB_BITS - offset
+    s = shift % LIMB_BITS
+    low = nb.uint64(mantissa) << nb.uint64(s)
+    limbs[g, k] += sign * nb.int64(low & nb.uint64(_LIMB_MASK))
+    limbs[g, k + 1] += sign * nb.int64(low >> nb.uint64(32))
+    if s > 11:
+        limbs[g, k + 2] += sign * nb.int64(nb.uint64(mantissa) >> nb.uint64(64 - s))
+
+
+@nb.njit(nb.void(MI64x2, nb.int64), cache=True)
+def _carry(limbs, g):  # type: ignore[no-untyped-def]
+    """Bring the group's limbs into [0, 2**32), the topmost keeping the sign: one form for one value."""
+    top = limbs.shape[1] - 1
+    for k in range(top):
+        carry = limbs[g, k] >> LIMB_BITS
+        limbs[g, k] -= carry << LIMB_BITS
+        limbs[g, k + 1] += carry
+
+
+@nb.njit(nb.float64(MI64x2, nb.int64, nb.int64, MI64), cache=True)
+def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
+    """The double nearest to the group's sum (ties to even)."""
+    width = limbs.shape[1]
+    for k in range(width):
+        work[k] = limbs[g, k]
+    for k in range(width - 1):
+        carry = work[k] >> LIMB_BITS
+        work[k] -= carry << LIMB_BITS
+        work[k + 1] += carry
+    negative = work[width - 1] < 0
+    if negative:
+        for k in range(width):
+            work[k] = -work[k]
+        for k in range(width - 1):
+            carry = work[k] >> LIMB_BITS
+            work[k] -= carry << LIMB_BITS
+            work[k + 1] += carry
+    extra = work[width - 1] >> LIMB_BITS
+    work[width - 1] -= extra << LIMB_BITS
+    work[width] = extra
+    top = width
+    while top >= 0 and work[top] == 0:
+        top -= 1
+    if top < 0:
+        return 0.0
+    head = nb.uint64(work[top])
+    length = 0
+    while head >> nb.uint64(length) != 0:
+        length += 1
+    # the leading 64 bits of the magnitude, and whether anything below is set
+    bits = head << nb.uint64(64 - length)
+    below = nb.uint64(0)
+    if top >= 1:
+        nxt = nb.uint64(work[top - 1])
+        room = 64 - length
+        if room >= 32:
+            bits |= nxt << nb.uint64(room - 32)
+            if top >= 2 and room > 32:
+                third = nb.uint64(work[top - 2])
+                bits |= third >> nb.uint64(64 - room)
+                below |= third & ((nb.uint64(1) << nb.uint64(64 - room)) - nb.uint64(1))
+            elif top >= 2:
+                below |= nb.uint64(work[top - 2])
+        else:
+            bits |= nxt >> nb.uint64(32 - room)
+            below |= nxt & ((nb.uint64(1) << nb.uint64(32 - room)) - nb.uint64(1))
+            if top >= 2:
+                below |= nb.uint64(work[top - 2])
+        for k in range(top - 2):
+            below |= nb.uint64(work[k])
+    exponent = (top + offset) * LIMB_BITS + length - 1 - 1074  # of the leading bit
+    drop = 11
+    if exponent < -1022:
+        drop += -1022 - exponent
+    if drop >= 64:
+        return -0.0 if negative else 0.0
+    kept = bits >> nb.uint64(drop)
+    rest = bits & ((nb.uint64(1) << nb.uint64(drop)) - nb.uint64(1))
+    half = nb.uint64(1) << nb.uint64(drop - 1)
+    if rest > half or (rest == half and (below != 0 or (kept & nb.uint64(1)) != 0)):
+        kept += nb.uint64(1)
+    scale = exponent - 63 + drop
+    value = np.float64(kept)
+    if scale > 900:  # in two steps, so that the power of two itself stays finite
+        value = value * 2.0**900 * 2.0 ** (scale - 900)
+    elif scale < -1000:
+        value = value * 2.0**-1000 * 2.0 ** (scale + 1000)
+    else:
+        value = value * 2.0**scale
+    return -value if negative else value
+
+
+@nb.njit(
+    nb.void(I64, I8, B1, F64, I64, I64, MI64x2, nb.int64, MI64x2, I64, MF64, MI64),
+    cache=True,
+)
+def sum_float(  # type: ignore[no-untyped-def]
+    ev_group, ev_sign, valid, values, ev_end, em_end, limbs, offset, counts, em_group, out, out_count
+):
+    """Exact sums of doubles, rounded once when shown. ``counts`` by group: values, NaNs, +Infs, -Infs in the window."""
+    masked = len(valid) > 0
+    work = np.empty(limbs.shape[1] + 1, np.int64)
+    pending = 0
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            if not masked or valid[i]:
+                g = ev_group[i]
+                v = values[i]
+                counts[g, 0] += ev_sign[i]
+                if np.isnan(v):
+                    counts[g, 1] += ev_sign[i]
+                elif np.isinf(v):
+                    counts[g, 2 if v > 0 else 3] += ev_sign[i]
+                else:
+                    _accumulate(limbs, g, offset, v, ev_sign[i])
+                pending += 1
+                if pending == 1 << 29:  # before any limb could overflow
+                    for other in range(limbs.shape[0]):
+                        _carry(limbs, other)
+                    pending = 0
+            i += 1
+        while e < em_end[k]:
+            g = em_group[e]
+            out_count[e] = counts[g, 0]
+            if counts[g, 1] > 0 or (counts[g, 2] > 0 and counts[g, 3] > 0):
+                out[e] = np.nan
+            elif counts[g, 2] > 0:
+                out[e] = np.inf
+            elif counts[g, 3] > 0:
+                out[e] = -np.inf
+            else:
+                out[e] = _round(limbs, g, offset, work)
+            e += 1
+    for g in range(limbs.shape[0]):
+        _carry(limbs, g)
+
+
+@nb.njit(nb.void(I64, I8, I64, B1, I64, I64, MI64, MI64, I64, MI64), cache=True)
+def count_distinct(ev_group, ev_sign, pair, valid, ev_end, em_end, pair_count, distinct, em_group, out):  # type: ignore[no-untyped-def]
+    """COUNT(DISTINCT x): rows per (group, value) pair, and per group the pairs that have any."""
+    masked = len(valid) > 0
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            if not masked or valid[i]:
+                p = pair[i]
+                before = pair_count[p]
+                pair_count[p] = before + ev_sign[i]
+                if before == 0:
+                    distinct[ev_group[i]] += 1
+                elif pair_count[p] == 0:
+                    distinct[ev_group[i]] -= 1
+            i += 1
+        while e < em_end[k]:
+            out[e] = distinct[em_group[e]]
+            e += 1
+
+
+@nb.njit(nb.void(I64, I64, MF64), cache=True)
+def int128_to_double(low, high, out):  # type: ignore[no-untyped-def]
+    """The doubles nearest to 128-bit integers, up to one rounding of each word."""
+    for i in range(len(low)):
+        if (high[i] == 0 and low[i] >= 0) or (high[i] == -1 and low[i] < 0):
+            out[i] = np.float64(low[i])
+        else:
+            out[i] = np.float64(high[i]) * 18446744073709551616.0 + np.float64(nb.uint64(low[i]))
+
+
+def fits_int64(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each 128-bit integer is within int64."""
+    return high == (low >> 63)
+

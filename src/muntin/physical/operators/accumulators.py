@@ -1,0 +1,192 @@
+"""Aggregate functions as accumulators: each replays a schedule of events and emissions with its own kernel.
+
+An accumulator owns named int64 counters in the table of groups (so its state is written only for groups that changed)
+and turns them into one value per emission. All of them subtract exactly; MIN and MAX keep the rows that can still win.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.errors import DataError
+from muntin.kernels import sums
+from muntin.kernels.hashing import as_float64, as_int64, decimal_words, validity_of
+from muntin.kernels.schedule import Schedule
+from muntin.state.keyed_table import KeyedTable
+from muntin.state.shard_state import ShardState
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Events:
+    """Rows entering (+1) and leaving (-1) groups, in time order; ``rows`` holds the argument columns.
+
+    ``exp`` is the expiry of each row; ``keys`` the group columns (for what keeps its state by key).
+    """
+
+    rows: pa.RecordBatch
+    keys: pa.RecordBatch
+    time: Ints
+    exp: Ints
+    group: Ints
+    sign: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Everything a kernel replays in one step. ``low`` / ``high``: the instants of the step."""
+
+    events: Events
+    schedule: Schedule
+    groups: KeyedTable
+    state: ShardState
+    low: int
+    high: int
+
+
+class Accumulator(Protocol):
+    """``values``: one value per emission, as an Arrow array of the aggregate's type; moves the counters on."""
+
+    def values(self, replay: Replay) -> pa.Array: ...
+
+
+@dataclass(frozen=True)
+class CountRows:
+    """COUNT(*): the live rows of the group."""
+
+    def values(self, replay: Replay) -> pa.Array:
+        return pa.array(replay.schedule.live)
+
+
+@dataclass(frozen=True)
+class CountValues:
+    """COUNT(x): rows whose ``arg`` is not NULL."""
+
+    name: str
+    arg: str
+
+    def values(self, replay: Replay) -> pa.Array:
+        ev, plan = replay.events, replay.schedule
+        out = np.empty(len(plan.group), np.int64)
+        valid = validity_of(ev.rows.column(self.arg))
+        counter = replay.groups.counter(self.name)
+        sums.count_valid(ev.group, ev.sign, valid, plan.ev_end, plan.em_end, counter, plan.group, out)
+        return pa.array(out)
+
+
+@dataclass(frozen=True)
+class SumExact:
+    """SUM and AVG of integers and decimals: 128-bit sums (AVG never overflows; SUM outside its type is an error)."""
+
+    name: str
+    arg: str
+    fn: str
+    type: pa.DataType
+
+    def values(self, replay: Replay) -> pa.Array:
+        ev, plan, table = replay.events, replay.schedule, replay.groups
+        column = ev.rows.column(self.arg)
+        low, high = _words(column)
+        out_low, out_high, out_count = (np.empty(len(plan.group), np.int64) for _ in range(3))
+        counters = [table.counter(f"{self.name}.{part}") for part in ("low", "high", "n")]
+        sums.sum_int128(
+            ev.group, ev.sign, validity_of(column), low, high, plan.ev_end, plan.em_end, *counters, plan.group,
+            out_low, out_high, out_count,
+        )  # fmt: skip
+        none = out_count == 0
+        if self.fn == "avg":
+            total = np.empty(len(out_low))
+            sums.int128_to_double(out_low, out_high, total)
+            scale = column.type.scale if pa.types.is_decimal(column.type) else 0
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return pa.array(total / out_count / 10.0**scale, mask=none)
+        return self._sum(out_low, out_high, none)
+
+    def _sum(self, low: Ints, high: Ints, none: NDArray[np.bool_]) -> pa.Array:
+        if pa.types.is_decimal(self.type):
+            words = np.stack([low, high], axis=1).tobytes()
+            mask = pa.array(~none).buffers()[1] if none.any() else None
+            return pa.Array.from_buffers(self.type, len(low), [mask, pa.py_buffer(words)])
+        if not (sums.fits_int64(low, high) | none).all():
+            raise DataError(f"SUM over {self.arg} is outside 64 bits; sum a DECIMAL or DOUBLE instead (CAST the argument)")
+        return pa.array(low, mask=none)
+
+
+@dataclass(frozen=True)
+class SumFloat:
+    """SUM and AVG of doubles: exact until rounded once for the answer; NaN and infinities are counted, not added."""
+
+    name: str
+    arg: str
+    fn: str
+
+    def values(self, replay: Replay) -> pa.Array:
+        ev, plan, table = replay.events, replay.schedule, replay.groups
+        column = ev.rows.column(self.arg)
+        values = as_float64(column)
+        limbs, offset = self._limbs(table, values)
+        counts = np.stack([table.counter(f"{self.name}.{p}") for p in ("n", "nan", "pinf", "ninf")], axis=1)
+        out, out_count = np.empty(len(plan.group)), np.empty(len(plan.group), np.int64)
+        sums.sum_float(
+            ev.group, ev.sign, validity_of(column), values, plan.ev_end, plan.em_end, limbs, offset, counts, plan.group,
+            out, out_count,
+        )  # fmt: skip
+        for k, part in enumerate(("n", "nan", "pinf", "ninf")):
+            table.counters[f"{self.name}.{part}"] = np.ascontiguousarray(counts[:, k])
+        for k in range(limbs.shape[1]):
+            table.counters[f"{self.name}.limb{offset + k}"] = np.ascontiguousarray(limbs[:, k])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return pa.array(out / out_count if self.fn == "avg" else out, mask=out_count == 0)
+
+    def _limbs(self, table: KeyedTable, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
+        """The groups' limbs as one matrix, wide enough for the new values and for carries."""
+        mark = f"{self.name}.limb"
+        have = [int(n.removeprefix(mark)) for n in table.counters if n.startswith(mark)]
+        low, high = sums.limb_range(values)
+        if high >= low:
+            have += [low, high + 2]
+        first, last = (min(have), max(have)) if have else (0, 1)
+        matrix = np.zeros((len(table), last - first + 1), np.int64)
+        for k in range(first, last + 1):
+            if f"{mark}{k}" in table.counters:
+                matrix[:, k - first] = table.counters[f"{mark}{k}"]
+        top = matrix[:, -1]
+        if matrix.shape[1] > 1 and (np.abs(top) > 1 << 30).any():
+            matrix = np.append(matrix, np.zeros((len(table), 1), np.int64), axis=1)
+        return matrix, first
+
+
+@dataclass(frozen=True)
+class CountDistinct:
+    """COUNT(DISTINCT x): rows by (group, value), and per group how many values have any."""
+
+    name: str
+    arg: str
+
+    def values(self, replay: Replay) -> pa.Array:
+        ev, plan = replay.events, replay.schedule
+        column = ev.rows.column(self.arg)
+        keys = pa.RecordBatch.from_arrays([*ev.keys.columns, column], names=[*ev.keys.schema.names, self.arg])
+        pairs = KeyedTable(replay.state, f"{self.name}.pairs", keys.schema)
+        ids = pairs.ids_of(keys, len(ev.time))
+        valid = validity_of(column)
+        distinct = replay.groups.counter(self.name)
+        out = np.empty(len(plan.group), np.int64)
+        sums.count_distinct(
+            ev.group, ev.sign, ids, valid, plan.ev_end, plan.em_end, pairs.live, distinct, plan.group, out
+        )
+        pairs.save(np.unique(ids[valid] if len(valid) else ids))
+        return pa.array(out)
+
+
+def _words(column: pa.Array) -> tuple[Ints, Ints]:
+    if pa.types.is_decimal(column.type):
+        return decimal_words(column)
+    low = as_int64(column)
+    return low, low >> 63

@@ -1,0 +1,53 @@
+"""What an operator may know of the step it runs in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch
+from muntin.plan.windows import Ticks
+
+
+@dataclass(frozen=True)
+class Context:
+    """Instants in ``[low, high)`` are answered by this step; none after ``end``. ``first``: the query's first instant.
+
+    ``ticks``: evaluation instants of a query with SLIDE; ``instants``: those of one that answers whenever a row enters
+    or leaves a window (sorted, inside the step). ``pane``: microseconds after which small chunks are merged (None: the
+    windows never end). ``fifo``: by join input, whether rows expire in order of start.
+    """
+
+    low: int
+    high: int
+    end: int
+    first: int
+    ticks: Ticks | None
+    instants: NDArray[np.int64] | None
+    pane: int | None
+    fifo: tuple[bool, ...] = ()
+
+    @property
+    def until(self) -> int:
+        """First instant that is not shown."""
+        return min(self.high, self.end + 1)
+
+    def within(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which times this step answers."""
+        return (times >= self.low) & (times < self.high)
+
+
+def to_batch(rows: pa.RecordBatch, start: NDArray[np.int64], exp: NDArray[np.int64], names: list[str]) -> Batch:
+    """The named columns of stored rows as interval rows."""
+    return Batch(rows.select(names), start, exp)
+
+
+def concat_rows(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Record batches of one schema (with at least one column) as one, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    table = pa.Table.from_batches(parts).combine_chunks()
+    return table.to_batches()[0] if len(table) else parts[0].slice(0, 0)

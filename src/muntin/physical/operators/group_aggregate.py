@@ -1,0 +1,180 @@
+"""Sliding aggregates of interval rows: groups, live counts and accumulators over one schedule.
+
+A step collects the rows that enter or leave in it (both found without touching the rest of the window), numbers their
+groups, fixes when which group is shown (``kernels.schedule``), lets each accumulator replay that, and compares
+successive values to get changes. Cost: events plus emissions; neither RANGE nor SLIDE matters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch, forever, no_columns
+from muntin.core.time import FOREVER
+from muntin.kernels.keys import columns_equal
+from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, tick_times
+from muntin.physical.operators.accumulators import Accumulator, Events, Replay
+from muntin.physical.operators.aggregate_functions import accumulator
+from muntin.physical.operators.compute import project
+from muntin.physical.operators.context import Context, concat_rows
+from muntin.physical.stage import GroupAggregate
+from muntin.plan.exprs import Expr
+from muntin.state.keyed_table import KeyedTable
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, leaving, merge_closed, timed
+
+Ints = NDArray[np.int64]
+
+
+def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+    """Interval rows in; signed changes of each group's row, or all live groups at each instant, out."""
+    arguments = _arguments(op)
+    rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
+    events = _events(op, state, name, rows, ctx)
+    groups = KeyedTable(state, f"{name}.groups", events.keys.schema)
+    events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
+    schedule = _schedule(op, state, name, events, groups, ctx)
+    replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
+    values = [a.values(replay) for a in _accumulators(op, name, arguments)]
+    shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
+    groups.save(np.unique(events.group))
+    expire(state, f"{name}.rows", ctx.high, keep_forever=False)
+    merge_closed(state, f"{name}.rows", ctx.high, ctx.pane)
+    return shown
+
+
+def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
+    """The distinct argument expressions, each shipped and stored once."""
+    distinct = dict.fromkeys(a.arg for _, a in op.aggs if a.arg is not None)
+    return tuple((f"__arg{i}", e) for i, e in enumerate(distinct))
+
+
+def _accumulators(op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...]) -> list[Accumulator]:
+    column = {e: n for n, e in arguments}
+    return [accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "") for n, a in op.aggs]
+
+
+def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:
+    """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
+    structure = f"{name}.rows"
+    waited = entering(state, structure, ctx.low, ctx.high)
+    left = leaving(state, structure, ctx.low, ctx.high)
+    start, exp = int64s(rows, START), int64s(rows, EXP)
+    now = start < ctx.high
+    settled = now & ((exp == FOREVER) | (exp < ctx.high))  # never has to be looked up again
+    if not settled.all():
+        insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
+    fresh = rows if now.all() else rows.take(pa.array(np.flatnonzero(now)))
+    entered = concat_rows([fresh, *waited])
+    if (int64s(entered, EXP) == FOREVER).any():
+        state.heads[f"{name}.forever"] = True
+    gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
+    over = concat_rows([gone, *left])
+    return _ordered(op, over, entered)
+
+
+def _ordered(op: GroupAggregate, over: pa.RecordBatch, entered: pa.RecordBatch) -> Events:
+    both = concat_rows([over, entered])
+    time = np.concatenate([int64s(over, EXP), int64s(entered, START)])
+    sign = np.repeat(np.array([-1, 1], np.int8), [over.num_rows, entered.num_rows])
+    if len(time) > 1 and not (time[1:] >= time[:-1]).all():
+        order = np.argsort(time, kind="stable")
+        both, time, sign = both.take(pa.array(order)), time[order], sign[order]
+    names = [n for n, _ in op.groups]
+    keys = both.select(names) if names else no_columns(both.num_rows)
+    return Events(both, keys, time, int64s(both, EXP), np.empty(0, np.int64), sign)
+
+
+def _schedule(
+    op: GroupAggregate, state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context
+) -> Schedule:
+    ungrouped = not op.groups
+    if op.emit == "changes":
+        forced = [(ctx.first, 0)] if ungrouped and ctx.low <= ctx.first < ctx.high else []
+        return at_changes(events.time, events.group, events.sign, groups.live, forced)
+    if ungrouped:
+        low, high = max(ctx.low, ctx.first), ctx.until
+        spans = (np.array([low]), np.array([high])) if low < high else (np.empty(0, np.int64),) * 2
+    else:
+        spans = _spans(state, name, events, groups, ctx)
+    instants = ctx.instants
+    if instants is not None:
+        instants = instants[instants >= ctx.first]
+    else:
+        assert ctx.ticks is not None
+        instants = tick_times(spans, ctx.ticks.slides, ctx.ticks.origins, ctx.low, ctx.until)
+    return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
+
+
+def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context) -> tuple[Ints, Ints]:
+    """Where some group is live: around the entering rows, and from the step's begin while older rows last."""
+    fresh = events.sign > 0
+    start, exp = events.time[fresh], events.exp[fresh]
+    if (groups.live > 0).any():
+        older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]
+        last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time.tolist()[-1:]])
+        start, exp = np.append(start, ctx.low), np.append(exp, last)
+    return live_spans(start, exp)
+
+
+def _changes(op: GroupAggregate, replay: Replay, values: list[pa.Array], ctx: Context) -> Batch:
+    """'-' with the former and '+' with the new row of each group that changed, in time order."""
+    plan = replay.schedule
+    instant = plan.instant_of_emission()
+    time = plan.time[instant] if len(instant) else np.empty(0, np.int64)
+    exists = plan.live > 0 if op.groups else _since_first(time, instant, ctx)
+    previous = _previous(plan.group, len(replay.groups))
+    known = previous >= 0
+    had = known & exists[np.where(known, previous, 0)]
+    same = had & exists & _same(values, previous)
+    shown = known & ~same  # the first emission of a group is its state before the step
+    minus, plus = np.flatnonzero(shown & had), np.flatnonzero(shown & exists)
+    emission = np.concatenate([previous[minus], plus])
+    at = np.concatenate([time[minus], time[plus]])
+    order = np.argsort(np.concatenate([minus * 2, plus * 2 + 1]), kind="stable")
+    sign = np.repeat(np.array([-1, 1], np.int8), [len(minus), len(plus)])
+    rows = _rows(op, replay, values, emission[order])
+    return Batch(rows, at[order], forever(len(order)), sign[order])
+
+
+def _since_first(time: Ints, instant: Ints, ctx: Context) -> NDArray[np.bool_]:
+    """An ungrouped aggregate has a row from the query's first instant on; instant 0 is the state before the step."""
+    return np.where(instant == 0, ctx.first < ctx.low, time >= ctx.first)
+
+
+def _previous(group: Ints, groups: int) -> Ints:
+    """The emission before each, of the same group; -1 for a group's first."""
+    order = np.argsort(group, kind="stable")
+    previous = np.full(len(group), -1, np.int64)
+    follows = group[order[1:]] == group[order[:-1]]
+    previous[order[1:][follows]] = order[:-1][follows]
+    return previous
+
+
+def _same(values: list[pa.Array], previous: Ints) -> NDArray[np.bool_]:
+    same = np.ones(len(previous), np.bool_)
+    index = pa.array(np.where(previous < 0, 0, previous))
+    for column in values:
+        same &= columns_equal(column, column.take(index))
+    return same
+
+
+def _snapshots(op: GroupAggregate, replay: Replay, values: list[pa.Array]) -> Batch:
+    plan = replay.schedule
+    time = plan.time[plan.instant_of_emission()] if len(plan.group) else np.empty(0, np.int64)
+    return Batch(_rows(op, replay, values, None), time, forever(len(time)))
+
+
+def _rows(op: GroupAggregate, replay: Replay, values: list[pa.Array], emission: Ints | None) -> pa.RecordBatch:
+    """Group columns and values of the given emissions (None: all)."""
+    group = replay.schedule.group if emission is None else replay.schedule.group[emission]
+    keys = replay.groups.keys.take(pa.array(group)).columns if op.groups else []
+    shown = values if emission is None else [v.take(pa.array(emission)) for v in values]
+    names = [n for n, _ in op.groups] + [n for n, _ in op.aggs]
+    if not names:
+        return no_columns(len(group))
+    return pa.RecordBatch.from_arrays([*keys, *shown], names=names)
+
+

@@ -1,0 +1,38 @@
+"""Bag differences between instants: equal rows that enter and leave at one instant cancel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch
+from muntin.kernels.keys import key_ids
+
+
+def net(batch: Batch) -> Batch:
+    """Signed rows without cancelling pairs; order is kept. Only instants with both signs are looked at."""
+    if batch.sign is None:
+        raise ValueError("only signed rows can be netted")
+    both = np.intersect1d(batch.ts[batch.sign > 0], batch.ts[batch.sign < 0])
+    if len(both) == 0:
+        return batch
+    touched = np.flatnonzero(np.isin(batch.ts, both))
+    part = batch.take(touched)
+    ids, count, _ = key_ids([*part.columns.columns, pa.array(part.ts)], len(part))
+    balance = np.bincount(ids, weights=batch.sign[touched], minlength=count).astype(np.int64)
+    keep = np.ones(len(batch), np.bool_)
+    keep[touched] = _survives(ids, batch.sign[touched], balance)
+    return batch.where(keep)
+
+
+def _survives(ids: np.ndarray, sign: np.ndarray, balance: np.ndarray) -> np.ndarray:
+    """Of each kind of row keep the first |balance| with the balance's sign."""
+    order = np.argsort(ids, kind="stable")
+    wanted = np.sign(balance[ids[order]]) == sign[order]
+    counted = np.cumsum(wanted)
+    starts = np.flatnonzero(np.append(True, np.diff(ids[order]) != 0))
+    before = np.repeat(counted[starts] - wanted[starts], np.diff(np.append(starts, len(ids))))
+    kept = wanted & (counted - before <= np.abs(balance[ids[order]]))
+    result = np.empty(len(ids), np.bool_)
+    result[order] = kept
+    return result

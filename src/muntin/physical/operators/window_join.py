@@ -1,0 +1,214 @@
+"""n-way windowed equi-join in one operator, without materialised intermediates.
+
+Each input's window is a list of chunks in bucket order with their directory stored beside the rows, so nothing is
+rebuilt to be probed. A combination is emitted once, in the step in which its last part starts: for input i the rows
+that start in this step meet rows of inputs before i that have started by now and of inputs after i that had started
+before (Golab & Ozsu, section 3; exactly once as in the thesis' Algorithm 4). Results are valid while all parts are.
+Cost: work proportional to the new rows, their bucket mates and the results, times the number of chunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch, no_columns
+from muntin.kernels.hashing import exact, hash_columns
+from muntin.kernels.index import bucket_order
+from muntin.kernels.joining import extend, probe
+from muntin.kernels.keys import columns_equal
+from muntin.physical.operators.context import Context
+from muntin.physical.stage import WindowJoin
+from muntin.state.shard_state import Chunk, ShardState
+from muntin.state.window_rows import EXP, START, bounds, expire, int64s, merge_closed, timed
+
+HASH, DIRECTORY = "__h", "__dir"
+OWN = (START, EXP, HASH, DIRECTORY)
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Refs:
+    """Rows of one input: chunk number and row inside it."""
+
+    chunk: Ints
+    row: Ints
+
+    def take(self, index: Ints) -> Refs:
+        return Refs(self.chunk[index], self.row[index])
+
+    @staticmethod
+    def concat(parts: list[Refs]) -> Refs:
+        return Refs(np.concatenate([p.chunk for p in parts]), np.concatenate([p.row for p in parts]))
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Rows of input i that start in this step, with what a probe needs."""
+
+    refs: Refs
+    hash: Ints
+    start: Ints
+    exp: Ints
+
+
+def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+    """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
+    names = [f"{name}.in{i}" for i in range(len(batches))]
+    for structure, batch, keys in zip(names, batches, op.keys, strict=True):
+        _insert(state, structure, batch, keys)
+    windows = [[_Open(c) for c in state.list(s)] for s in names]
+    pieces = [_new_combinations(i, windows, ctx) for i in range(len(windows))]
+    schemas = [b.columns.schema for b in batches]
+    results = [_emit(p, windows, schemas, op) for p in pieces if p is not None]
+    for structure in names:
+        expire(state, structure, ctx.high + 1 if ctx.high < 2**62 else ctx.high, keep_forever=True)
+        merge_closed(state, structure, ctx.high, ctx.pane, rebuild=_rebuild)
+    if results:
+        return Batch.concat(results)
+    return Batch.empty(pa.schema([f for s in schemas for f in s]))
+
+
+class _Open:
+    """A chunk of a window, opened when first probed."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.meta = chunk.meta
+        self._chunk = chunk
+        self._rows: pa.RecordBatch | None = None
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        if self._rows is None:
+            self._rows = self._chunk.load()
+        return self._rows
+
+    def probe_side(self) -> tuple[Ints, Ints, Ints]:
+        return int64s(self.rows, HASH), int64s(self.rows, START), int64s(self.rows, EXP)
+
+    def directory(self) -> NDArray[np.int32]:
+        column = self.rows.column(DIRECTORY)
+        return np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column)]
+
+
+def _insert(state: ShardState, structure: str, batch: Batch, keys: tuple[str, ...]) -> None:
+    if len(batch) == 0:
+        return
+    key_columns = [batch.columns.column(k) for k in keys]
+    rows = timed(batch.columns, batch.ts, batch.exp)
+    rows = rows.append_column(HASH, pa.array(hash_columns(key_columns, len(batch))))
+    if len(batch) > 1 and not (batch.ts[1:] >= batch.ts[:-1]).all():
+        rows = rows.take(pa.array(np.argsort(batch.ts, kind="stable")))
+    rows = _in_buckets(rows)
+    state.append(structure, rows, level=0, **bounds(rows))
+
+
+def _in_buckets(rows: pa.RecordBatch) -> pa.RecordBatch:
+    order, directory = bucket_order(int64s(rows, HASH))
+    return rows.take(pa.array(order)).append_column(DIRECTORY, pa.array(directory))
+
+
+def _rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
+    plain = rows.drop_columns([DIRECTORY])
+    return _in_buckets(plain.take(pa.array(np.argsort(int64s(plain, START), kind="stable"))))
+
+
+def _fresh(window: list[_Open], ctx: Context) -> Fresh | None:
+    refs, hashes, starts, exps = [], [], [], []
+    for number, chunk in enumerate(window):
+        if chunk.meta["max_start"] < ctx.low or chunk.meta["min_start"] >= ctx.high:
+            continue
+        h, start, exp = chunk.probe_side()
+        rows = np.flatnonzero(ctx.within(start))
+        if len(rows):
+            refs.append(Refs(np.full(len(rows), number, np.int64), rows))
+            hashes.append(h[rows])
+            starts.append(start[rows])
+            exps.append(exp[rows])
+    if not refs:
+        return None
+    return Fresh(Refs.concat(refs), np.concatenate(hashes), np.concatenate(starts), np.concatenate(exps))
+
+
+def _new_combinations(i: int, windows: list[list[_Open]], ctx: Context) -> list[Refs] | None:
+    """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
+    fresh = _fresh(windows[i], ctx)
+    if fresh is None:
+        return None
+    order = sorted((j for j in range(len(windows)) if j != i), key=lambda j: sum(c.meta["n"] for c in windows[j]))
+    parts: dict[int, Refs] = {}
+    origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
+    probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
+    for j in order:
+        begin, found, f_start, f_exp = _candidates(fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j])
+        left, right = extend((origin, start, exp), (begin, f_start, f_exp))
+        if len(left) == 0:
+            return None
+        parts = {k: r.take(left) for k, r in parts.items()}
+        parts[j] = found.take(right)
+        origin, start, exp = origin[left], np.maximum(start[left], f_start[right]), np.minimum(exp[left], f_exp[right])
+        probing = np.unique(origin)
+    parts[i] = fresh.refs.take(origin)
+    return [parts[j] for j in range(len(windows))]
+
+
+def _candidates(
+    fresh: Fresh, probing: Ints, window: list[_Open], limit: int, fifo: bool
+) -> tuple[Ints, Refs, Ints, Ints]:
+    """Partners of the ``probing`` origins in one window: (begin by origin, rows, start, exp), sorted by origin."""
+    side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
+    lowest = int(side[1].min())
+    origins, refs, starts, exps = [], [], [], []
+    for number, chunk in enumerate(window):
+        if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
+            continue
+        other = chunk.probe_side()
+        left, right, _ = probe(side, other, chunk.directory(), limit, fifo)
+        origins.append(probing[left])
+        refs.append(Refs(np.full(len(right), number, np.int64), right))
+        starts.append(other[1][right])
+        exps.append(other[2][right])
+    n = len(fresh.start)
+    if not refs:
+        none = np.empty(0, np.int64)
+        return np.zeros(n + 1, np.int64), Refs(none, none), none, none
+    by, all_refs = np.concatenate(origins), Refs.concat(refs)
+    start, exp = np.concatenate(starts), np.concatenate(exps)
+    if len(refs) > 1:
+        order = np.argsort(by, kind="stable")
+        by, all_refs, start, exp = by[order], all_refs.take(order), start[order], exp[order]
+    begin = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(by, minlength=n), out=begin[1:])
+    return begin, all_refs, start, exp
+
+
+def _emit(refs: list[Refs], windows: list[list[_Open]], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+    gathered = [_gather(r, w) for r, w in zip(refs, windows, strict=True)]
+    start = np.maximum.reduce([int64s(g, START) for g in gathered])
+    exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
+    columns = [c for g, s in zip(gathered, schemas, strict=True) for c in g.select(s.names).columns]
+    names = [n for s in schemas for n in s.names]
+    result = Batch(pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(start)), start, exp)
+    types = [schemas[0].field(k).type for k in op.keys[0]]
+    if exact(types):
+        return result
+    same = np.ones(len(result), np.bool_)  # equal hashes must be confirmed on the keys
+    for keys, g in zip(op.keys[1:], gathered[1:], strict=True):
+        for first, other in zip(op.keys[0], keys, strict=True):
+            same &= columns_equal(gathered[0].column(first), g.column(other))
+    return result.where(same)
+
+
+def _gather(refs: Refs, window: list[_Open]) -> pa.RecordBatch:
+    """The referenced rows, in order, from however many chunks."""
+    numbers = np.unique(refs.chunk)
+    if len(numbers) == 1:
+        return window[int(numbers[0])].rows.take(pa.array(refs.row))
+    base = np.zeros(len(window), np.int64)
+    base[numbers] = np.cumsum([0, *(window[int(c)].meta["n"] for c in numbers[:-1])])
+    table = pa.Table.from_batches([window[int(c)].rows for c in numbers])
+    return table.take(pa.array(base[refs.chunk] + refs.row)).combine_chunks().to_batches()[0]

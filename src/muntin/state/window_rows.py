@@ -1,0 +1,146 @@
+"""Rows of a window in chunks: what arrived is written once, what expired is dropped whole.
+
+A structure is a list of chunks (``ShardState.list``), each a record batch with the columns ``__start`` and ``__exp``
+beside the operator's own. Chunk metadata (min and max of both) tells which chunks an instant can concern, so a batch
+opens only chunks in which rows enter or leave, whatever the length of the window. Small chunks are merged once, when
+the pane that they began in closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.time import FOREVER
+from muntin.state.shard_state import Chunk, ShardState
+
+START, EXP = "__start", "__exp"
+PANES = 16
+"""Panes to a window: at most so many merged chunks live at a time, and rows are merged once."""
+
+TIER = 16
+"""Chunks of one size that make the next size where no window bounds the rows."""
+
+Rebuild = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+def int64s(rows: pa.RecordBatch, name: str) -> NDArray[np.int64]:
+    """A NULL-free int64 column as an array, without a copy."""
+    column = rows.column(name)
+    if len(column) == 0:
+        return np.empty(0, np.int64)
+    return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
+
+
+def timed(columns: pa.RecordBatch, start: NDArray[np.int64], exp: NDArray[np.int64]) -> pa.RecordBatch:
+    """The columns with ``__start`` and ``__exp`` added."""
+    return pa.RecordBatch.from_arrays(
+        [*columns.columns, pa.array(start), pa.array(exp)], names=[*columns.schema.names, START, EXP]
+    )
+
+
+def bounds(rows: pa.RecordBatch) -> dict[str, int]:
+    """Chunk metadata: the extremes of start and exp."""
+    start, exp = int64s(rows, START), int64s(rows, EXP)
+    return {
+        "min_start": int(start.min()),
+        "max_start": int(start.max()),
+        "min_exp": int(exp.min()),
+        "max_exp": int(exp.max()),
+    }
+
+
+def by_expiry(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows in order of expiry (unchanged when they are)."""
+    exp = int64s(rows, EXP)
+    if len(exp) < 2 or (exp[1:] >= exp[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.argsort(exp, kind="stable")))
+
+
+def insert(state: ShardState, name: str, rows: pa.RecordBatch) -> None:
+    """Append the rows, ordered by expiry, as a chunk."""
+    if rows.num_rows:
+        ordered = by_expiry(rows)
+        state.append(name, ordered, level=0, **bounds(ordered))
+
+
+def entering(state: ShardState, name: str, low: int, high: int) -> list[pa.RecordBatch]:
+    """Stored rows with ``low <= start < high``: those that waited for the watermark."""
+    found = []
+    for chunk in state.list(name):
+        if chunk.meta["max_start"] >= low and chunk.meta["min_start"] < high:
+            rows = chunk.load()
+            start = int64s(rows, START)
+            found.append(rows.take(pa.array(np.flatnonzero((start >= low) & (start < high)))))
+    return found
+
+
+def leaving(state: ShardState, name: str, low: int, high: int) -> list[pa.RecordBatch]:
+    """Stored rows with ``low <= exp < high``, by bisection in chunks ordered by expiry."""
+    found = []
+    for chunk in state.list(name):
+        if chunk.meta["max_exp"] >= low and chunk.meta["min_exp"] < high:
+            rows = chunk.load()
+            first, last = np.searchsorted(int64s(rows, EXP), [low, high])
+            if last > first:
+                found.append(rows.slice(int(first), int(last - first)))
+    return found
+
+
+def alive(state: ShardState, name: str, low: int) -> list[pa.RecordBatch]:
+    """All stored rows of chunks that have any with ``exp > low``."""
+    return [c.load() for c in state.list(name) if c.meta["max_exp"] > low]
+
+
+def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
+    """Drop chunks whose rows all left before ``until``; without ``keep_forever`` also those that have entered and never
+    leave. Returns the number of rows dropped. Cost: the number of chunks."""
+
+    def wanted(chunk: Chunk) -> bool:
+        settled = chunk.meta["min_exp"] == FOREVER and chunk.meta["max_start"] < until
+        return chunk.meta["max_exp"] >= until and (keep_forever or not settled)
+
+    return state.keep(name, wanted)
+
+
+def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry) -> None:
+    """Merge the small chunks of closed panes, dropping rows that have expired.
+
+    With ``pane`` (microseconds) each row is merged once, when its pane has closed; without one (windows that never end)
+    ``TIER`` chunks of one level become one of the next.
+    """
+    if watermark == FOREVER:
+        return
+    if pane is None:
+        _merge_tiers(state, name, watermark, rebuild)
+        return
+    closed = watermark // pane * pane
+    small = [c for c in state.list(name) if c.meta["level"] == 0 and c.meta["max_start"] < closed]
+    if len(small) > 1:
+        _merge(state, name, small, watermark, rebuild)
+
+
+def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild) -> None:
+    level = 0
+    while True:
+        same = [c for c in state.list(name) if c.meta["level"] == level and c.meta["max_start"] < watermark]
+        if len(same) < TIER:
+            return
+        _merge(state, name, same, watermark, rebuild)
+        level += 1
+
+
+def _merge(state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild) -> None:
+    table = pa.Table.from_batches([c.load() for c in chunks]).combine_chunks()
+    rows = table.to_batches()[0]
+    kept = rows.take(pa.array(np.flatnonzero(int64s(rows, EXP) >= watermark)))
+    level = 1 + max(c.meta["level"] for c in chunks)
+    if kept.num_rows == 0:
+        state.replace(name, chunks, None)
+        return
+    ordered = rebuild(kept)
+    state.replace(name, chunks, ordered, level=level, **bounds(ordered))
