@@ -27,7 +27,7 @@ def test_describe_names_the_origin() -> None:
     CONTEXT.reading("", "")
 
 
-REMOTE = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted: An exception was thrown from Python worker.
+REMOTE = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted: from a Python worker.
 Traceback (most recent call last):
   File "worker.py", line 1, in main
     process()
@@ -37,7 +37,8 @@ muntin.core.errors.DataError: stream 'f': row 3 has no event time
 
 def test_innermost_error_of_a_worker() -> None:
     assert innermost(RuntimeError(REMOTE)) == "stream 'f': row 3 has no event time"
-    assert innermost(RuntimeError(REMOTE.replace("muntin.core.errors.DataError", "ValueError"))).startswith("ValueError: ")
+    other = REMOTE.replace("muntin.core.errors.DataError", "ValueError")
+    assert innermost(RuntimeError(other)).startswith("ValueError: ")
     assert innermost(RuntimeError("one\ntwo")) == "one"
     assert innermost(RuntimeError()) == "RuntimeError"
 

@@ -16,7 +16,6 @@ class FakeRun:
     def __init__(self, looks: int | None, exception: Exception | None = None, kill: int | None = None) -> None:
         self.looks, self.failure, self.kill = looks, exception, kill
         self.stopped = False
-        self.exception: Exception | None = None
 
     def metrics(self) -> dict[str, int]:
         return {"batch": 1, "rows": 2}
@@ -31,7 +30,8 @@ class FakeRun:
         assert self.looks is not None
         self.looks -= 1
         if self.looks <= 0:
-            self.exception = self.failure
+            if self.failure:
+                raise self.failure
             return True
         return False
 

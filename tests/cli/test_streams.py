@@ -55,7 +55,7 @@ def test_offline_catalog_of_parquet() -> None:
 
 
 def test_offline_catalog_says_which_time_column_is_missing() -> None:
-    with pytest.raises(ConfigError, match="there is no column 'time' .*dep, sched_dep"):
+    with pytest.raises(ConfigError, match=r"there is no column 'time' .*dep, sched_dep"):
         offline_catalog(inputs_of(None, [f"f={sample('flights')}:time"]))
 
 

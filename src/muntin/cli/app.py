@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 import muntin
-from muntin.cli.failures import CONTEXT, FAILED, OK, reported
-from muntin.cli.job import SessionPart, load_job
+from muntin.cli.failures import CONTEXT, OK, reported
+from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
 from muntin.cli.show import Format, show
 from muntin.cli.streams import Inputs, inputs_of, offline_catalog
 from muntin.core.errors import ConfigError
@@ -67,20 +67,22 @@ def run(
 ) -> None:
     """Run the queries of a job file until Ctrl-C; a later run goes on from the checkpoint."""
     with reported():
-        from muntin.cli import running, wiring
-
         spec = load_job(job)
         if not spec.queries:
             raise ConfigError(f"{job}: there is no [[query]] to run")
         if not spec.session.checkpoint:
             raise ConfigError(f"{job}: [session], key checkpoint is missing; name the directory that keeps progress")
+        for part in spec.queries:
+            spec.text(part)
+        from muntin.cli import running, wiring
+
         session = wiring.open_session(spec.session)
         try:
             wiring.register(session, inputs_of(spec, []), live=True)
             wiring.add_queries(session, spec)
             with running.stops() as asked:
-                trigger = "available_now" if once or spec.session.trigger == "once" else spec.session.trigger
-                started = session.start(checkpoint=spec.resolve(spec.session.checkpoint), trigger=trigger)
+                trigger = AVAILABLE_NOW if once else spec.session.trigger
+                started = session.start(spec.resolve(spec.session.checkpoint), trigger)
                 status = running.attend(started, asked, sys.stderr, quiet)
         finally:
             session.spark.stop()
@@ -170,18 +172,28 @@ def sql(
 @app.command()
 def verify(
     files: Annotated[list[Path], typer.Argument(help="Files of test vectors (JSON).")],
-    runtime: Annotated[str, typer.Option(help="local or spark.")] = "local",
+    runtime: Annotated[str, typer.Option(help="local, spark, or reference (the naive evaluator).")] = "local",
 ) -> None:
     """Run test vectors: one line a case, PASS, FAIL or UNSUPPORTED; exit status 0 only if nothing fails."""
     with reported():
-        from muntin.verify import verify_files
+        from muntin.verify import print_results, run_on_local, run_on_reference, verify_files
 
-        if runtime not in ("local", "spark"):
-            raise ConfigError(f"--runtime {runtime!r}: it is local or spark")
         for path in files:
             if not path.is_file():
                 raise ConfigError(f"there is no file {path}")
-        raise typer.Exit(OK if verify_files(files, runtime) else FAILED)
+        match runtime:
+            case "local":
+                status = print_results(verify_files(files, run_on_local), typer.echo)
+            case "reference":
+                status = print_results(verify_files(files, run_on_reference), typer.echo)
+            case "spark":
+                from muntin.verify.on_spark import spark_runner
+
+                with spark_runner() as run_on_spark:
+                    status = print_results(verify_files(files, run_on_spark), typer.echo)
+            case _:
+                raise ConfigError(f"--runtime {runtime!r}: it is local, spark or reference")
+        raise typer.Exit(status)
 
 
 BENCHES = ("sliding-sum", "window-join", "state-bytes")

@@ -16,6 +16,7 @@ from muntin.core.errors import ConfigError
 from muntin.cql.durations import parse_duration
 
 Kind = Literal["static", "nrr", "relation"]
+AVAILABLE_NOW = "available_now"
 Options = dict[str, str | int | float | bool]
 
 
@@ -35,10 +36,13 @@ class _Part(BaseModel):
 
 
 class SessionPart(_Part):
-    """``[session]``. ``partitions``: Spark's shuffle partitions; ``conf``: Spark configuration, passed through."""
+    """``[session]``. ``partitions``: Spark tasks that the shards share; ``conf``: Spark configuration, passed through.
 
-    shards: int | None = Field(default=None, ge=1, le=4096)
-    trigger: str = "0 seconds"
+    ``trigger``: an interval, or ``"available_now"`` (process what there is, then end); none: as fast as possible.
+    """
+
+    shards: int | None = Field(default=None, ge=1, le=32_767)
+    trigger: str | None = None
     checkpoint: str | None = None
     partitions: int | None = Field(default=None, ge=1)
     master: str | None = None
@@ -46,7 +50,7 @@ class SessionPart(_Part):
 
     @model_validator(mode="after")
     def _check_trigger(self) -> SessionPart:
-        if self.trigger not in ("once", "available_now"):
+        if self.trigger not in (None, AVAILABLE_NOW):
             _span(self.trigger)
         return self
 
@@ -69,6 +73,8 @@ class StreamPart(Source):
     idle_after: Span | None = None
     max_jump: Span | None = None
     on_bad_time: Literal["drop", "fail"] = "drop"
+    order_by: str | None = None
+    ts_unit: Literal["us", "ms", "s"] | None = None
 
 
 class TablePart(Source):
@@ -89,7 +95,7 @@ class QueryOptionsPart(_Part):
 
 
 class Sink(_Part):
-    """``[query.sink]``: where the rows of a query go, as ``query.write`` takes it."""
+    """``[query.sink]`` and ``[late]``: where rows go, as ``query.write`` takes it."""
 
     format: str
     mode: str = "append"
@@ -118,6 +124,7 @@ class _Document(_Part):
     stream: list[StreamPart] = []
     table: list[TablePart] = []
     query: list[QueryPart] = []
+    late: Sink | None = None
 
 
 class Job(_Part):
@@ -128,6 +135,7 @@ class Job(_Part):
     streams: list[StreamPart]
     tables: list[TablePart]
     queries: list[QueryPart]
+    late: Sink | None = None
 
     def resolve(self, path: str) -> str:
         """``path`` as Spark and Python should open it: relative ones counted from the job file, URLs as they are."""
@@ -161,7 +169,12 @@ def load_job(path: Path) -> Job:
     except ValidationError as e:
         raise ConfigError("\n".join(f"{path}: {line}" for line in _faults(e, raw))) from None
     job = Job(
-        path=path, session=document.session, streams=document.stream, tables=document.table, queries=document.query
+        path=path,
+        session=document.session,
+        streams=document.stream,
+        tables=document.table,
+        queries=document.query,
+        late=document.late,
     )
     _check_names(job)
     return job
@@ -221,7 +234,7 @@ def _keys(loc: tuple[int | str, ...]) -> list[str]:
     """The keys that the table of an unknown key would accept."""
     models: dict[str, type[BaseModel]] = {
         "session": SessionPart, "stream": StreamPart, "table": TablePart, "query": QueryPart,
-        "options": QueryOptionsPart, "sink": Sink,
+        "options": QueryOptionsPart, "sink": Sink, "late": Sink,
     }  # fmt: skip
     tables = [part for part in loc[:-1] if isinstance(part, str)]
     model = models[tables[-1]] if tables else _Document

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TextIO
 
-from muntin.cli.failures import FAILED, INTERRUPTED, OK, TERMINATED, describe
+from muntin.cli.failures import CONTEXT, FAILED, INTERRUPTED, OK, TERMINATED, describe
 from muntin.cli.progress import Progress
 
 LOOK_EVERY = 0.5
@@ -49,9 +50,12 @@ def stops() -> Iterator[Stops]:
 def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:
     """Show progress until ``run`` (what ``session.start`` gives) ends or a stop is asked for; the exit status."""
     with Progress(out, run.metrics) as progress:
-        ended = False
+        ended, failure = False, None
         while not ended and asked.number is None:
-            ended = bool(run.await_termination(LOOK_EVERY)) or run.exception is not None
+            try:
+                ended = run.await_termination(LOOK_EVERY)
+            except Exception as e:
+                ended, failure = True, e
             if not quiet:
                 progress.look()
     if asked.number is not None:
@@ -59,7 +63,9 @@ def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:
         run.stop()
         out.write("muntin: stopped; the checkpoint has every finished batch, and the next run goes on from there\n")
         return asked.status
-    if run.exception is not None:
-        out.write(f"muntin: the pipeline failed: {describe(run.exception)}\n")
+    if failure is not None:
+        if CONTEXT.debug:
+            traceback.print_exception(failure)
+        out.write(f"muntin: the pipeline failed: {describe(failure)}\n")
         return FAILED
     return OK

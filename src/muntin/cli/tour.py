@@ -11,6 +11,7 @@ from rich.panel import Panel
 import muntin
 from muntin.cli.show import as_table, console
 from muntin.demo import Answer, run_demo
+from muntin.session import local_spark
 
 
 def tour(plans: bool, limit: int) -> None:
@@ -18,7 +19,7 @@ def tour(plans: bool, limit: int) -> None:
     out = console(sys.stdout)
     out.print(f"Muntin {muntin.__version__}: January and February 2013 at New York's airports, replayed through Spark.")
     began = time.perf_counter()
-    spark = muntin.local_spark()
+    spark = local_spark()
     try:
         up = time.perf_counter() - began
         out.print(f"Spark {spark.version} ({spark.sparkContext.master}) is up after {up:.1f} s.")

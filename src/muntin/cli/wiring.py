@@ -1,30 +1,38 @@
-"""From checked job parts to a session: registers streams, tables, queries and sinks. Starts the JVM."""
+"""From checked job parts to a session: registers streams, tables, queries and sinks.
+
+Nothing here imports PySpark before a session is opened, so wrong arguments are told at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-import muntin
 from muntin.cli.failures import CONTEXT
-from muntin.cli.job import Job, QueryPart, SessionPart, Source
+from muntin.cli.job import Job, QueryPart, SessionPart, Sink, Source
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
-from muntin.cql.durations import parse_duration
-from muntin.session import Session
+
+if TYPE_CHECKING:
+    from muntin.session import Session
+
+
+_RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit"}
+"""Keys of a stream that are passed on when given."""
 
 
 def open_session(part: SessionPart, spark: Any = None) -> Session:
     """A session over an embedded Spark (or over ``spark``), as ``[session]`` says."""
+    from muntin.session import Session, local_spark
+
     if spark is None:
-        config = {key: _text(value) for key, value in part.conf.items()}
-        if part.partitions is not None:
-            config.setdefault("spark.sql.shuffle.partitions", str(part.partitions))
-        spark = muntin.local_spark(**({"master": part.master} if part.master else {}), config=config)
-    return Session(spark, **({"shards": part.shards} if part.shards is not None else {}))
+        spark = local_spark(master=part.master, config={key: _text(value) for key, value in part.conf.items()})
+    if part.shards is None:
+        return Session(spark, partitions=part.partitions)
+    return Session(spark, part.shards, partitions=part.partitions)
 
 
 def _text(value: object) -> str:
@@ -38,8 +46,7 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
     for s in inputs.streams:
         arguments = (session.spark, s.format, s.path, s.table_schema, s.options)
         df = read_stream(*arguments, name=s.name) if live else read_batch(*arguments)
-        given = {"slack": s.slack, "idle_after": s.idle_after, "max_jump": s.max_jump}
-        rules: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        rules: dict[str, Any] = s.model_dump(include=_RULES, exclude_none=True)
         session.stream(s.name, df, ts=s.ts, on_bad_time=s.on_bad_time, **rules)
     for t in inputs.tables:
         session.table(t.name, read_batch(*_where(session, t)), kind=t.kind)
@@ -61,9 +68,13 @@ def add_queries(session: Session, job: Job) -> None:
             raise
         if part.sink is None:
             raise ConfigError(f"{job.path}: query {part.name!r}: key sink is missing; say where its rows go")
-        sink = part.sink
-        path = job.resolve(sink.path) if sink.path is not None and sink.format != "table" else sink.path
-        query.write(sink.format, path=path, mode=sink.mode, options=dict(sink.options))
+        query.write(part.sink.format, _target(job, part.sink), mode=part.sink.mode, options=part.sink.options)
+    if job.late is not None:
+        session.write_late(job.late.format, _target(job, job.late), mode=job.late.mode, options=job.late.options)
+
+
+def _target(job: Job, sink: Sink) -> str | None:
+    return sink.path if sink.path is None or sink.format == "table" else job.resolve(sink.path)
 
 
 def origin(job: Job, part: QueryPart) -> str:
@@ -72,12 +83,8 @@ def origin(job: Job, part: QueryPart) -> str:
 
 
 def options_of(part: QueryPart) -> dict[str, Any]:
-    """The options given, in the form that ``session.sql`` takes (durations in microseconds)."""
-    given = part.options.model_dump(exclude_none=True)
-    for key in ("granule", "origin"):
-        if isinstance(given.get(key), str):
-            given[key] = parse_duration(given[key])
-    return given
+    """The options given, as ``session.sql`` takes them."""
+    return part.options.model_dump(exclude_none=True)
 
 
 def first_rows(df: Any, limit: int) -> pa.Table:
