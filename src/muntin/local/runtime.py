@@ -80,7 +80,7 @@ class LocalPipeline:
 
     def _step(self, stage: int, shard: int, arrived: list[list[pa.RecordBatch] | None], progress: Progress):  # type: ignore[no-untyped-def]
         rows = [None if a is None else a[shard] for a in arrived]
-        output = step(self.query, stage, self.states[stage][shard], rows, progress)
+        output = step(self.query, stage, self.states[stage][shard], rows, progress, shard)
         self.late += sum(r.num_rows for i, r in output.late if not _instants_only(self.query.stages[stage].inputs[i]))
         return output.rows
 

@@ -8,7 +8,7 @@ Both runtimes drive exactly this. Rows travel between stages as Arrow record bat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -98,10 +98,20 @@ def advance(query: PhysicalQuery, state: ShardState, headers: Sequence[Header], 
 
 
 def step(
-    query: PhysicalQuery, stage: int, state: ShardState, arrived: Sequence[pa.RecordBatch | None], progress: Progress
+    query: PhysicalQuery,
+    stage: int,
+    state: ShardState,
+    arrived: Sequence[pa.RecordBatch | None],
+    progress: Progress,
+    shard: int = 0,
 ) -> StepOutput:
-    """Run stage ``stage`` over the rows that arrived (one batch per input, in canonical order) up to the watermark."""
+    """Run stage ``stage`` over the rows that arrived (one batch per input, in canonical order) up to the watermark.
+
+    Rows without a shard key live on shard 0; only there does an ungrouped aggregate answer over an empty window.
+    """
     plan = query.stages[stage]
+    if shard != 0:
+        progress = replace(progress, first=FOREVER)
     late: list[tuple[int, pa.RecordBatch]] = []
     data: list[Batch] = []
     marks: list[NDArray[np.int64]] = []
@@ -246,7 +256,8 @@ def _first_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     firsts = [FOREVER]
     for source, clock in _windows(query, clocks):
         if clock.first_ts != FOREVER:
-            firsts.append(int(_seen(query, source.window, np.array([clock.first_ts]))[0][0]))
+            window = replace(source.window, slide=None) if isinstance(source.window, Range) else source.window
+            firsts.append(int(_seen(query, window, np.array([clock.first_ts]))[0][0]))
     return min(firsts)
 
 
