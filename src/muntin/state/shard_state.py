@@ -29,9 +29,13 @@ class Chunk:
     address: Any = None
 
 
+Chunks = list[Chunk]
+"""Chunks of one structure, oldest first."""
+
+
 @dataclass
 class ShardState:
-    """Chunk lists by structure name, and heads: JSON-able values that are rewritten with every version (keep them small)."""
+    """Chunk lists by structure name, and heads: JSON values that are rewritten with every version (keep them small)."""
 
     chunks: dict[str, list[Chunk]] = field(default_factory=dict)
     heads: dict[str, Any] = field(default_factory=dict)
@@ -52,10 +56,10 @@ class ShardState:
         self.chunks[structure] = [c for c in old if wanted(c)]
         return sum(c.meta["n"] for c in old) - sum(c.meta["n"] for c in self.chunks[structure])
 
-    def replace(self, structure: str, old: list[Chunk], rows: pa.RecordBatch | None, **meta: int) -> None:
+    def replace(self, structure: str, old: Chunks, rows: pa.RecordBatch | None, **meta: int) -> None:
         """Put one chunk (none if ``rows`` is None or empty) where the first of ``old`` was, and drop the ``old``."""
         gone = {id(c) for c in old}
-        kept: list[Chunk] = []
+        kept: Chunks = []
         for c in self.list(structure):
             if id(c) not in gone:
                 kept.append(c)
