@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -38,8 +39,7 @@ class Address(NamedTuple):
     position: int
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One chunk as a manifest lists it."""
 
     structure: str
@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Cell:
-    """One (query, stage, shard): heads, and its chunks grouped by structure, oldest first."""
+    """One (query, stage, shard): heads, and its chunks by structure (in the order of ``structures``), oldest first."""
 
     heads: dict[str, Any]
     structures: list[str]
@@ -76,9 +76,9 @@ def encode(head: Head, cells: dict[str, Cell]) -> bytes:
     listed: list[Entry] = []
     rows = []
     for name, cell in cells.items():
-        counts = [[s, sum(e.structure == s for e in cell.chunks)] for s in cell.structures]
-        rows.append([name, cell.heads, counts])
-        listed += [e for s in cell.structures for e in cell.chunks if e.structure == s]
+        counts = Counter(e.structure for e in cell.chunks)
+        rows.append([name, cell.heads, [[s, counts[s]] for s in cell.structures]])
+        listed += cell.chunks
     for entry in listed:
         files.setdefault(entry.address.file, entry.address.size)
     top = vars(head) | {"files": list(files.items()), "cells": list(cells)}
@@ -133,24 +133,28 @@ class Manifest:
     def cells(self, wanted: Collection[str] | None = None) -> dict[str, Cell]:
         """The cells by name (only the ``wanted`` ones, if given)."""
         body = json.loads(zlib.decompress(self.body))
-        columns = body["chunks"]
-        files = list(self.head.files.items())
-        file, position = _sums(columns["file"]), _sums(columns["position"])
-        metas = {k: _sums(v) for k, v in columns["meta"].items()}
+        entries = _entries(body["chunks"], list(self.head.files.items()))
         found: dict[str, Cell] = {}
         at = 0
         for name, heads, counts in body["cells"]:
             cell = Cell(heads, [s for s, _ in counts], [])
             for structure, count in counts:
                 if wanted is None or name in wanted:
-                    for i in range(at, at + count):
-                        meta = {k: v for k, column in metas.items() if (v := column[i]) is not None}
-                        address = Address(*files[file[i] or 0], position[i] or 0)
-                        cell.chunks.append(Entry(structure, address, meta))
+                    cell.chunks.extend(Entry(structure, *e) for e in entries[at : at + count])
                 at += count
             if wanted is None or name in wanted:
                 found[name] = cell
         return found
+
+
+def _entries(columns: dict[str, Any], files: list[tuple[str, int]]) -> list[tuple[Address, dict[str, int]]]:
+    """The chunk table's rows: address and meta."""
+    places = zip(_sums(columns["file"]), _sums(columns["position"]), strict=True)
+    addresses = [Address(*files[f or 0], p or 0) for f, p in places]
+    keys = list(columns["meta"])
+    rows = zip(*(_sums(c) for c in columns["meta"].values()), strict=True)
+    metas = [{k: v for k, v in zip(keys, row, strict=True) if v is not None} for row in rows]
+    return list(zip(addresses, metas or [{} for _ in addresses], strict=True))
 
 
 def decode(path: str, data: bytes) -> Manifest:
