@@ -65,7 +65,8 @@ class Aggregation:
     def _type(self, name: str, arg: Expr, node: exp.Expr) -> pa.DataType:
         kind, t = family(arg.type), arg.type
         wrong = (name in ("sum", "avg") and kind != "number") or (kind in ("nested", "null"))
-        if wrong and name != "count":
+        if wrong and (name != "count" or (kind == "nested" and isinstance(node.this, exp.Distinct))):
+            name = "count(distinct)" if name == "count" else name
             wants = "numbers" if name in ("sum", "avg") else "numbers, strings, booleans, dates or timestamps"
             raise place_of(node, self.text).error(f"{name.upper()} takes {wants}, not {describe(arg)}")
         match name:

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin.core.errors import QueryError
 from muntin.cql.aggregates import Aggregation
 from muntin.cql.expressions import ExprBinder
 from muntin.cql.from_clause import bind_from
+from muntin.cql.operators import describe
 from muntin.cql.parse import parse
 from muntin.cql.places import Place, place_of
 from muntin.cql.scopes import Scope
 from muntin.cql.select_list import Item, expand, group_nodes, named
 from muntin.cql.shape import body_of, check_clauses, has_aggregates
+from muntin.cql.types import family
 from muntin.plan.catalog import Catalog
 from muntin.plan.exprs import TRUE, Expr, conjunction
 from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, OutputKind, Project, Scan
@@ -30,8 +33,14 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
         QueryError: the text is wrong; line, column and token say where.
         UnsupportedError: the text is valid CQL beyond this version.
     """
-    tree = parse(text)
-    select, kind = body_of(tree, text)
+    try:
+        return _bind(text, catalog, options)
+    except RecursionError:
+        raise QueryError("the query is nested too deeply: split it, or use IN (...) for long chains of OR") from None
+
+
+def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
+    select, kind = body_of(parse(text), text)
     check_clauses(select, text)
     project, scans = _Select(text, catalog, options).bind(select)
     return BoundQuery(text, Output(project, kind or _default_kind(scans)), options)
@@ -73,7 +82,10 @@ class _Select:
         agg = Aggregation(scope, self.text, zone)
         grouping = ExprBinder(scope, self.text, "GROUP BY", zone)
         for node in group_nodes(select, scope, items):
-            agg.group_by(node.column or grouping.bind(node.node))
+            key = node.column or grouping.bind(node.node)
+            if family(key.type) == "nested":
+                raise self._at(node.node).error(f"GROUP BY takes plain values, not {describe(key)}")
+            agg.group_by(key)
         binder = ExprBinder(scope, self.text, "SELECT", zone, agg)
         exprs = [agg.lift(i.column or binder.bind(i.node), i.node) for i in items]
         having = self._having(select, scope, agg, items)

@@ -22,6 +22,7 @@ WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 WINDOWS_HELP = "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [WINDOW ...], [NOW] or [UNBOUNDED]"
 
 
+_CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
 
 
@@ -87,6 +88,32 @@ class CqlParser(SparkParser):
             self.raise_error(f"the parenthesis opened by {token.text}( is not closed here")
         return self.expression(ToStream(this=query, kind=token.text.lower()), token=token)
 
+    def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """As Spark's; a SELECT remembers its place."""
+        token = self._curr
+        query = super()._parse_select_query(*args, **kwargs)
+        first = query
+        while isinstance(first, exp.SetOperation):
+            first = first.this
+        if isinstance(first, exp.Select) and token.token_type == TokenType.SELECT:
+            first.update_positions(token)
+        return query
+
+    def _parse_set_operations(self, this: exp.Expr | None) -> exp.Expr | None:
+        """As Spark's; the operation remembers its place."""
+        token = self._curr
+        query = super()._parse_set_operations(this)
+        if query is not this and isinstance(query, exp.SetOperation):
+            query.update_positions(token)
+        return query
+
+    def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
+        """As Spark's; constants that sqlglot leaves without a place take that of the last token read."""
+        built = super().expression(instance, token, comments)
+        if isinstance(built, _CONSTANTS) and "start" not in built.meta:
+            built.update_positions(self._prev)
+        return built
+
     def _parse_table(
         self,
         schema: bool = False,
@@ -135,10 +162,17 @@ class CqlParser(SparkParser):
             return None
         inner = self._parse_to_stream()
         self._match_r_paren()
-        return exp.Subquery(this=inner, alias=self._parse_table_alias(alias_tokens))
+        return self._with_alias(inner, alias_tokens)
 
     def _parse_stream_query(self, alias_tokens: Any) -> exp.Expr:
-        return exp.Subquery(this=self._parse_to_stream(), alias=self._parse_table_alias(alias_tokens))
+        return self._with_alias(self._parse_to_stream(), alias_tokens)
+
+    def _with_alias(self, inner: ToStream, alias_tokens: Any) -> exp.Expr:
+        """A stream defined in FROM, with its window before or after the alias."""
+        window = self._parse_stream_window()
+        query = exp.Subquery(this=inner, alias=self._parse_table_alias(alias_tokens))
+        query.meta["window"] = window
+        return query
 
     def _parse_stream_ref(self, alias_tokens: Any) -> StreamRef:
         token = self._curr
@@ -193,7 +227,7 @@ class CqlParser(SparkParser):
         if not token or not token.text.isdigit():
             self.raise_error("expected a number of rows, as in [ROWS 100]")
         self._advance()
-        return self.expression(exp.Literal.number(token.text), token=token)
+        return self.expression(exp.Literal(this=token.text, is_string=False), token=token)
 
     def _parse_span(self) -> exp.Expr:
         """A duration, taken as raw text up to SLIDE or the closing bracket."""
@@ -203,11 +237,13 @@ class CqlParser(SparkParser):
         last = self._prev
         if not first or last.start < first.start:
             self.raise_error("expected a length of time, as in 10 MINUTES")
+        if not self._curr:
+            self.raise_error(f"the window is not closed: ] is missing; {WINDOWS_HELP}", first)
         try:
             span = parse_duration(self.sql[first.start : last.end + 1])
         except ValueError as e:
             raise CqlParseError(str(e), first.start, last.end + 1) from None
-        literal = exp.Literal.number(str(span))
+        literal = exp.Literal(this=str(span), is_string=False)
         literal.meta.update(start=first.start, end=last.end)
         return literal
 

@@ -112,9 +112,11 @@ class ExprBinder:
             case exp.Column():
                 return self._column(node)
             case exp.And() | exp.Or():
-                return logic(kind.__name__.lower(), self.bind(node.this), self.bind(node.expression))
+                return self._logic(kind.__name__.lower(), node.this, node.expression)
             case exp.Not():
-                return logic("not", self.bind(node.this))
+                return self._logic("not", node.this)
+            case exp.Neg(this=exp.Literal(is_string=False)):
+                return literals.number(f"-{node.this.this}")
             case exp.Neg():
                 return negate(self.bind(node.this))
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.Interval() | exp.HexString():
@@ -149,6 +151,13 @@ class ExprBinder:
                 return self._named(node)
             case _:
                 raise self._unsupported(node)
+
+    def _logic(self, fn: str, *nodes: exp.Expr) -> Expr:
+        args = [self.bind(n) for n in nodes]
+        for n, e in zip(nodes, args, strict=True):
+            if family(e.type) not in ("boolean", "null"):
+                raise place_of(n, self.text).error(f"{fn.upper()} takes conditions (BOOLEAN), not {describe(e)}")
+        return logic(fn, *args)
 
     def _pair(self, left: exp.Expr, right: exp.Expr) -> tuple[Expr, Expr]:
         a, b = self.bind(left), self.bind(right)

@@ -18,7 +18,7 @@ _MICRO = dt.timedelta(microseconds=1)
 
 
 def number(text: str) -> Literal:
-    """As Spark reads it: INT, else BIGINT, else DECIMAL; a decimal point gives DECIMAL, an exponent DOUBLE.
+    """A number as Spark reads it, minus included: INT, BIGINT or DECIMAL; a point gives DECIMAL, an exponent DOUBLE.
 
     Raises:
         ValueError: more than 38 digits.
@@ -27,9 +27,9 @@ def number(text: str) -> Literal:
         return Literal(float(text), pa.float64())
     if "." not in text:
         value = int(text)
-        if value < 2**31:
+        if -(2**31) <= value < 2**31:
             return Literal(value, pa.int32())
-        if value < 2**63:
+        if -(2**63) <= value < 2**63:
             return Literal(value, pa.int64())
     exact = Decimal(text)
     _, digits, exponent = exact.as_tuple()

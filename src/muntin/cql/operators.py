@@ -106,7 +106,7 @@ def _time_arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
 def compare(fn: str, a: Expr, b: Expr) -> Expr:
     """A comparison of two values of one family, cast to their common type."""
     t = common_type(a.type, b.type)
-    if t is None:
+    if t is None or family(t) == "nested":
         raise TypeClash(_clash(fn, a, b))
     return Call(fn, (coerce(a, t), coerce(b, t)), BOOL)
 
@@ -154,7 +154,7 @@ def logic(fn: str, *args: Expr) -> Expr:
 def member(x: Expr, values: Sequence[Expr]) -> Expr:
     """``x IN (values)``."""
     for v in values:
-        if common_type(x.type, v.type) is None:
+        if common_type(x.type, v.type) is None or family(x.type) == "nested":
             raise TypeClash(_clash("eq", x, v))
     return Call("in", tuple(unify("IN", [x, *values])), BOOL)
 

@@ -9,7 +9,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from muntin.core.errors import QueryError
 from muntin.cql.dialect import Cql, CqlParseError
-from muntin.cql.places import Place
+from muntin.cql.places import Place, place_of
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -30,12 +30,11 @@ def parse(text: str) -> exp.Expr:
         raise _token_error(text, e) from None
     except ParseError as e:
         raise _parse_error(text, e) from None
-    except RecursionError:
-        raise QueryError("the query is nested too deeply") from None
     found = [t for t in trees if t is not None]
-    if len(found) != 1:
-        what = "the query is empty: write SELECT ..." if not found else "write one query, without text after the ;"
-        raise Place(text, 0, 0).error(what)
+    if not found:
+        raise Place(text, 0, 0).error("the query is empty: write SELECT ...")
+    if len(found) > 1:
+        raise place_of(found[1], text).error("write one query: nothing may follow the ;")
     return found[0]
 
 
@@ -46,6 +45,8 @@ def _tidy(message: str) -> str:
         return "an expression is missing here"
     if plain.startswith("Expected table name"):
         return "expected the name of a stream here"
+    if plain.startswith("Expecting "):
+        return f"expected {plain.removeprefix('Expecting ')} here"
     return plain.replace("Invalid expression / Unexpected token", "this does not belong here")
 
 

@@ -16,6 +16,7 @@ _SUPPORTED = (
     "alone or in Istream(...), Dstream(...) or Rstream(...)"
 )
 _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having"}
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _WORDS = {
     "distinct": "SELECT DISTINCT", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET", "with_": "WITH",
     "qualify": "QUALIFY", "windows": "a WINDOW clause", "laterals": "LATERAL VIEW", "sort": "SORT BY",
@@ -62,6 +63,10 @@ def check_clauses(select: exp.Select, text: str) -> None:
     odd = next((k for k, v in group.args.items() if v and k != "expressions"), None) if group is not None else None
     if group is not None and odd is not None:
         raise place_of(group, text).unsupported(f"GROUP BY {odd.upper()} is not supported: list the expressions")
+    sets = next((n for n in group.expressions if isinstance(n, _SETS)), None) if group is not None else None
+    if sets is not None:
+        word = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(sets).__name__, "GROUPING SETS")
+        raise place_of(sets, text).unsupported(f"GROUP BY {word} is not supported: list the expressions")
     having = select.args.get("having")
     if having is not None and not has_aggregates(select, with_having=False) and not _aggregates_in(having):
         at = place_of(having.this, text)

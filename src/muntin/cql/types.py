@@ -59,7 +59,7 @@ def from_spark(name: str) -> pa.DataType:
 
 
 def to_spark(t: pa.DataType) -> str:
-    """Spark SQL's name of an Arrow type; a timestamp with a zone is TIMESTAMP in any unit, without one TIMESTAMP_NTZ."""
+    """Spark SQL's name of an Arrow type; a timestamp with a zone is TIMESTAMP, without one TIMESTAMP_NTZ (any unit)."""
     if pa.types.is_decimal(t):
         return f"DECIMAL({t.precision}, {t.scale})"
     if pa.types.is_timestamp(t):

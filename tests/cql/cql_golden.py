@@ -1,0 +1,129 @@
+"""Golden scripts: cases of a query text and the plan, or the error, that it gives.
+
+A case in a script is::
+
+    -- case: what it shows
+    -- tags: join, window
+    -- bounds: closed            (optional: any option of QueryOptions that is a string)
+    SELECT ...
+    => expected lines
+
+Cases are divided by blank lines. With ``MUNTIN_GOLDEN=write`` the runner writes what it gets into the scripts: read
+the difference before committing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.core.errors import QueryError, UnsupportedError
+from muntin.core.schema import Schema
+from muntin.cql import bind, to_cql
+from muntin.cql.unparse import to_spark_sql, window_text
+from muntin.plan.catalog import Catalog, Stream, Table
+from muntin.plan.exprs import Agg, Expr
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan
+from muntin.plan.windows import QueryOptions
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+UTC = pa.timestamp("us", tz="UTC")
+FLIGHTS = Schema.of(
+    ts=UTC, origin=pa.string(), carrier=pa.string(), delay=pa.int32(), dist=pa.float64(), fare=pa.decimal128(10, 2),
+    seq=pa.int64(), ok=pa.bool_(), day=pa.date32(), tags=pa.list_(pa.string()),
+)  # fmt: skip
+WEATHER = Schema.of(ts=UTC, origin=pa.string(), wind=pa.float64(), code=pa.int64())
+BIDS = Schema.of(ts=pa.int64(), auction=pa.int64(), price=pa.int32())
+CATALOG = Catalog(
+    (Stream("flights", FLIGHTS, "ts"), Stream("weather", WEATHER, "ts", order=1), Stream("Bids", BIDS, "ts", order=2)),
+    (Table("airports", Schema.of(code=pa.string(), name=pa.string())),),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a script."""
+
+    title: str
+    tags: tuple[str, ...]
+    options: QueryOptions
+    query: str
+    expected: str
+
+
+def cases_of(path: Path) -> Iterator[Case]:
+    """The cases of a script, in order."""
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        yield _case(block.splitlines())
+
+
+def _case(lines: list[str]) -> Case:
+    heads = dict(line[3:].split(": ", 1) for line in lines if line.startswith("-- "))
+    body = [line for line in lines if not line.startswith(("-- ", "=> "))]
+    expected = [line[3:] for line in lines if line.startswith("=> ")]
+    options: dict[str, Any] = {k: v for k, v in heads.items() if k not in ("case", "tags")}
+    tags = tuple(heads.get("tags", "").split(", "))
+    return Case(heads["case"], tags, QueryOptions(**options), "\n".join(body), "\n".join(expected))
+
+
+def rewrite(path: Path) -> None:
+    """Write the script again with what the cases give now."""
+    blocks = []
+    for block, case in zip(path.read_text(encoding="utf-8").strip().split("\n\n"), cases_of(path), strict=True):
+        kept = [line for line in block.splitlines() if not line.startswith("=> ")]
+        blocks.append("\n".join(kept + ["=> " + line for line in outcome(case).splitlines()]))
+    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+
+
+def outcome(case: Case) -> str:
+    """The plan as text, or the error with its place."""
+    try:
+        query = bind(case.query, CATALOG, case.options)
+    except UnsupportedError as e:
+        return f"unsupported: {e}"
+    except QueryError as e:
+        return f"error: {e}"
+    again = bind(to_cql(query), CATALOG, case.options)
+    assert again.root == query.root, f"the round trip changed the plan of {case.query}"
+    return plan_text(query)
+
+
+def plan_text(query: BoundQuery) -> str:
+    """The plan, a node a line, inputs indented below."""
+    return "\n".join(_lines(query.root, 0))
+
+
+def _lines(node: Node, depth: int) -> Iterator[str]:
+    yield "  " * depth + _line(node)
+    for child in node.inputs:
+        yield from _lines(child, depth + 1)
+
+
+def _line(node: Node) -> str:
+    match node:
+        case Output(_, kind):
+            return kind
+        case Project(_, exprs):
+            return "project " + ", ".join(f"{n}: {_expr(e)} {e.type}" for n, e in exprs)
+        case Aggregate(_, groups, aggs):
+            named = [f"{n} = {_expr(e)}" for n, e in groups] + [f"{n} = {_agg(a)} {a.type}" for n, a in aggs]
+            return "aggregate " + ", ".join(named)
+        case Filter(_, predicate):
+            return f"filter {_expr(predicate)}"
+        case Join(_, predicate):
+            return f"join {_expr(predicate)}"
+        case Scan(stream, alias, window):
+            return f"scan {stream.name} {window_text(window)} as {alias}"
+
+
+def _agg(a: Agg) -> str:
+    return f"{a.fn}({'*' if a.arg is None else _expr(a.arg)})"
+
+
+def _expr(e: Expr) -> str:
+    return to_spark_sql(e).replace("`", "")

@@ -1,0 +1,32 @@
+"""Every case of the golden scripts gives the plan, or the error, that the script says; plans survive the round trip."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from cql_golden import SCRIPTS, Case, cases_of, outcome, rewrite
+
+WRITE = os.environ.get("MUNTIN_GOLDEN") == "write"
+ALL = [pytest.param(c, id=f"{p.stem}-{c.title}") for p in sorted(SCRIPTS.glob("*.cql")) for c in cases_of(p)]
+TAGS = {
+    "aggregate", "alias", "error", "expression", "group", "having", "join", "later", "names", "output", "syntax",
+    "time", "types", "window",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.cql")), ids=lambda p: p.stem)
+def test_script_is_written_again_on_demand(path: Path) -> None:
+    if WRITE:
+        rewrite(path)
+    titles = [c.title for c in cases_of(path)]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_case(case: Case) -> None:
+    assert set(case.tags) <= TAGS
+    assert ("error" in case.tags) == case.expected.startswith("error: ")
+    assert ("later" in case.tags) == case.expected.startswith("unsupported: ")
+    assert outcome(case) == case.expected
