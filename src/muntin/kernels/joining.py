@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.kernels.index import bucket_bits
-from muntin.kernels.types import I32, I64, MI64
+from muntin.kernels.types import I32, I64, MI32, MI64
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -20,12 +20,18 @@ def _double(a, used):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(
-    nb.types.Tuple((MI64, MI64, nb.int64))(I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean), cache=True
+    nb.types.Tuple((MI32, MI32, MI64, MI64, nb.int64))(
+        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean
+    ),
+    cache=True,
 )
 def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo):  # type: ignore[no-untyped-def]
     mask = (1 << bits) - 1
-    left = np.empty(max(16, len(h)), np.int64)
-    right = np.empty(max(16, len(h)), np.int64)
+    room = max(16, len(h))
+    left = np.empty(room, np.int32)
+    right = np.empty(room, np.int32)
+    starts = np.empty(room, np.int64)
+    exps = np.empty(room, np.int64)
     used = 0
     touched = 0
     for i in range(len(h)):
@@ -46,13 +52,21 @@ def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo):  # typ
                 break
             touched += 1
             if c_h[j] == h[i] and c_exp[j] > start[i]:
-                if used == len(left):
+                if used == room:
                     left = _double(left, used)
                     right = _double(right, used)
+                    starts = _double(starts, used)
+                    exps = _double(exps, used)
+                    room *= 2
                 left[used] = i
                 right[used] = j
+                starts[used] = max(start[i], c_start[j])
+                exps[used] = min(exp[i], c_exp[j])
                 used += 1
-    return left[:used], right[:used], touched
+    return left[:used], right[:used], starts[:used], exps[:used], touched
+
+
+Found = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], int]
 
 
 def probe(
@@ -61,10 +75,12 @@ def probe(
     directory: NDArray[np.int32],
     limit: int,
     fifo: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Pairs (row of ``new``, row of ``chunk``) with equal hashes whose validity intervals meet, the latter started
-    before ``limit``; and how many chunk rows were looked at. Both sides are (hash, start, exp); the chunk is in
-    bucket order (``index.bucket_order``) and by start inside a bucket; ``fifo``: also by expiry.
+) -> Found:
+    """Pairs with equal hashes whose validity intervals meet, the chunk's row started before ``limit``.
+
+    Both sides are (hash, start, exp); the chunk is in bucket order (``index.bucket_order``) and by start inside a
+    bucket; ``fifo``: also by expiry. Returns (row of ``new``, row of ``chunk``, start and exp of the intersection) in
+    order of ``new``, and how many chunk rows were looked at.
     """
     return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo)  # type: ignore[no-any-return]
 

@@ -62,15 +62,55 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     for structure, batch, keys in zip(names, batches, op.keys, strict=True):
         _insert(state, structure, batch, keys)
     windows = [[_Open(c) for c in state.list(s)] for s in names]
-    pieces = [_new_combinations(i, windows, ctx) for i in range(len(windows))]
     schemas = [b.columns.schema for b in batches]
-    results = [_emit(p, windows, schemas, op) for p in pieces if p is not None]
+    results = _pairs(op, windows, schemas, ctx) if len(windows) == 2 else _combinations(op, windows, schemas, ctx)
     for structure in names:
         expire(state, structure, ctx.high + 1 if ctx.high < 2**62 else ctx.high, keep_forever=True)
         merge_closed(state, structure, ctx.high, ctx.pane, rebuild=_rebuild)
     if results:
         return Batch.concat(results)
     return Batch.empty(pa.schema([f for s in schemas for f in s]))
+
+
+def _pairs(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
+    """Results of a binary join, chunk against chunk: no references across chunks have to be kept."""
+    results = []
+    for i, j in ((0, 1), (1, 0)):
+        limit = ctx.high if j < i else ctx.low
+        for chunk in windows[i]:
+            rows = chunk.starting(ctx)
+            if rows is None:
+                continue
+            side = tuple(a if rows.all() else a[rows] for a in chunk.probe_side())
+            lowest = int(side[1].min())
+            for other in windows[j]:
+                if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
+                    continue
+                left, right, start, exp, _ = probe(side, other.probe_side(), other.directory(), limit, ctx.fifo[j])  # type: ignore[arg-type]
+                if len(left) == 0:
+                    continue
+                mine = left if rows.all() else np.flatnonzero(rows)[left]
+                found = {i: _take(chunk.rows, schemas[i], mine), j: _take(other.rows, schemas[j], right)}
+                results.append(_emit([found[0], found[1]], start, exp, schemas, op))
+    return results
+
+
+def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -> pa.RecordBatch:
+    """The operator's own columns of the rows at ``index``."""
+    return rows.select(schema.names).take(pa.array(index)) if schema.names else no_columns(len(index))
+
+
+def _combinations(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
+    """Results of an n-way join: origins extended window by window, rows gathered at the end."""
+    results = []
+    for i in range(len(windows)):
+        refs = _new_combinations(i, windows, ctx)
+        if refs is not None:
+            gathered = [_gather(r, w) for r, w in zip(refs, windows, strict=True)]
+            start = np.maximum.reduce([int64s(g, START) for g in gathered])
+            exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
+            results.append(_emit(gathered, start, exp, schemas, op))
+    return results
 
 
 class _Open:
@@ -89,6 +129,13 @@ class _Open:
 
     def probe_side(self) -> tuple[Ints, Ints, Ints]:
         return int64s(self.rows, HASH), int64s(self.rows, START), int64s(self.rows, EXP)
+
+    def starting(self, ctx: Context) -> NDArray[np.bool_] | None:
+        """Which rows start in this step; None if none does."""
+        if self.meta["max_start"] < ctx.low or self.meta["min_start"] >= ctx.high:
+            return None
+        mask = ctx.within(int64s(self.rows, START))
+        return mask if mask.any() else None
 
     def directory(self) -> NDArray[np.int32]:
         column = self.rows.column(DIRECTORY)
@@ -120,15 +167,15 @@ def _rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
 def _fresh(window: list[_Open], ctx: Context) -> Fresh | None:
     refs, hashes, starts, exps = [], [], [], []
     for number, chunk in enumerate(window):
-        if chunk.meta["max_start"] < ctx.low or chunk.meta["min_start"] >= ctx.high:
+        mask = chunk.starting(ctx)
+        if mask is None:
             continue
         h, start, exp = chunk.probe_side()
-        rows = np.flatnonzero(ctx.within(start))
-        if len(rows):
-            refs.append(Refs(np.full(len(rows), number, np.int64), rows))
-            hashes.append(h[rows])
-            starts.append(start[rows])
-            exps.append(exp[rows])
+        rows = np.flatnonzero(mask)
+        refs.append(Refs(np.full(len(rows), number, np.int64), rows))
+        hashes.append(h[rows])
+        starts.append(start[rows])
+        exps.append(exp[rows])
     if not refs:
         return None
     return Fresh(Refs.concat(refs), np.concatenate(hashes), np.concatenate(starts), np.concatenate(exps))
@@ -167,9 +214,9 @@ def _candidates(
         if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
             continue
         other = chunk.probe_side()
-        left, right, _ = probe(side, other, chunk.directory(), limit, fifo)
+        left, right, _, _, _ = probe(side, other, chunk.directory(), limit, fifo)
         origins.append(probing[left])
-        refs.append(Refs(np.full(len(right), number, np.int64), right))
+        refs.append(Refs(np.full(len(right), number, np.int64), right.astype(np.int64)))
         starts.append(other[1][right])
         exps.append(other[2][right])
     n = len(fresh.start)
@@ -186,13 +233,11 @@ def _candidates(
     return begin, all_refs, start, exp
 
 
-def _emit(refs: list[Refs], windows: list[list[_Open]], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
-    gathered = [_gather(r, w) for r, w in zip(refs, windows, strict=True)]
-    start = np.maximum.reduce([int64s(g, START) for g in gathered])
-    exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
-    columns = [c for g, s in zip(gathered, schemas, strict=True) for c in g.select(s.names).columns]
+def _emit(gathered: list[pa.RecordBatch], start: Ints, exp: Ints, schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+    columns = [g.column(n) for g, s in zip(gathered, schemas, strict=True) for n in s.names]
     names = [n for s in schemas for n in s.names]
-    result = Batch(pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(start)), start, exp)
+    rows = pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(start))
+    result = Batch(rows, start, exp)
     types = [schemas[0].field(k).type for k in op.keys[0]]
     if exact(types):
         return result
