@@ -107,14 +107,17 @@ def explain(
 
 def _explain_offline(text: str, inputs: Inputs, bounds: str | None) -> str | None:
     from muntin.cql.binder import bind
-    from muntin.physical.explain import explain as render
     from muntin.physical.planner import plan_query
 
+    chosen = QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions()
     catalog = offline_catalog(inputs)
     if catalog is None:
         return None
-    bound = bind(text, catalog, QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions())
-    return render(bound, plan_query(bound))
+    bound = bind(text, catalog, chosen)
+    physical = plan_query(bound)
+    from muntin.physical.explain import explain as render
+
+    return render(bound, physical)
 
 
 def _explain_spark(text: str, inputs: Inputs, bounds: str | None) -> str:
@@ -187,9 +190,10 @@ def verify(
             case "reference":
                 status = print_results(verify_files(files, run_on_reference), typer.echo)
             case "spark":
+                from muntin.cli import wiring
                 from muntin.verify.on_spark import spark_runner
 
-                with spark_runner() as run_on_spark:
+                with spark_runner(wiring.embedded_spark(SessionPart())) as run_on_spark:
                     status = print_results(verify_files(files, run_on_spark), typer.echo)
             case _:
                 raise ConfigError(f"--runtime {runtime!r}: it is local, spark or reference")

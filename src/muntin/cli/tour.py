@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.panel import Panel
 
 import muntin
+from muntin.cli.job import SessionPart
 from muntin.cli.show import as_table, console
+from muntin.cli.wiring import embedded_spark
 from muntin.demo import Answer, run_demo
-from muntin.session import local_spark
 
 
 def tour(plans: bool, limit: int) -> None:
@@ -19,7 +20,7 @@ def tour(plans: bool, limit: int) -> None:
     out = console(sys.stdout)
     out.print(f"Muntin {muntin.__version__}: January and February 2013 at New York's airports, replayed through Spark.")
     began = time.perf_counter()
-    spark = local_spark()
+    spark = embedded_spark(SessionPart())
     try:
         up = time.perf_counter() - began
         out.print(f"Spark {spark.version} ({spark.sparkContext.master}) is up after {up:.1f} s.")

@@ -6,6 +6,7 @@ Nothing here imports PySpark before a session is opened, so wrong arguments are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +21,34 @@ if TYPE_CHECKING:
     from muntin.session import Session
 
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit"}
 """Keys of a stream that are passed on when given."""
 
 
 def open_session(part: SessionPart, spark: Any = None) -> Session:
     """A session over an embedded Spark (or over ``spark``), as ``[session]`` says."""
-    from muntin.session import Session, local_spark
+    from muntin.session import Session
 
-    if spark is None:
-        spark = local_spark(master=part.master, config={key: _text(value) for key, value in part.conf.items()})
+    spark = embedded_spark(part) if spark is None else spark
     if part.shards is None:
         return Session(spark, partitions=part.partitions)
     return Session(spark, part.shards, partitions=part.partitions)
+
+
+def embedded_spark(part: SessionPart) -> Any:
+    """An embedded Spark that keeps its log to errors; ``--debug`` lets it say all that it usually says."""
+    from muntin.session import local_spark
+
+    config = {key: _text(value) for key, value in part.conf.items()}
+    if CONTEXT.debug:
+        return local_spark(master=part.master, config=config)
+    with as_file(files("muntin.cli") / "log4j2.properties") as settings:
+        given = config.get(_JAVA_OPTIONS, "")
+        config[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={settings.as_uri()} {given}".strip()
+        spark = local_spark(master=part.master, config=config)
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
 
 
 def _text(value: object) -> str:

@@ -73,10 +73,10 @@ def _put(where: Path, stream: Stream, rows: Rows, name: str) -> None:
 
 
 @contextmanager
-def spark_runner() -> Iterator[SparkRunner]:
-    """A runner over an embedded Spark, which ends with the context."""
+def spark_runner(spark: Any = None) -> Iterator[SparkRunner]:
+    """A runner over ``spark``, by default an embedded one, which ends with the context."""
+    spark = spark if spark is not None else local_spark()
     with tempfile.TemporaryDirectory(prefix="muntin-verify-") as scratch:
-        spark = local_spark()
         try:
             yield SparkRunner(spark, Path(scratch))
         finally:
