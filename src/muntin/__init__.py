@@ -1,3 +1,20 @@
 """Muntin: exact sliding-window continuous queries, written in CQL, on Apache Spark."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muntin.session import Query, Run, Session, local_spark
+
 __version__ = "0.1.0"
+__all__ = ["Query", "Run", "Session", "__version__", "local_spark"]
+
+
+def __getattr__(name: str) -> Any:
+    """The facade on first use, so that ``import muntin`` alone loads no PySpark."""
+    if name in ("Query", "Run", "Session", "local_spark"):
+        from muntin import session
+
+        return getattr(session, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

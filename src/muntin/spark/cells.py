@@ -1,50 +1,125 @@
-"""A task's view of the pane store: state of version b - 1 in, version b out.  (temporary store until pane_store is there)"""
+"""The pane store as the runtime uses it: a slot's view on the worker, and the driver's view of all of it."""
 
 from __future__ import annotations
 
-import json, os, glob
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-import pyarrow as pa
 from pyspark import TaskContext
 
-from muntin.core.errors import StoreError
+from muntin.core.errors import InternalError, StoreError
+from muntin.spark.checkpoint import stream_record
+from muntin.spark.metrics import PIPELINE, Report
 from muntin.spark.spec import PipelineSpec
-from muntin.state.shard_state import Chunk, ShardState
-import pickle
+from muntin.state import manifest
+from muntin.state.collect import collect
+from muntin.state.pane_store import PaneStore
+from muntin.state.shard_state import ShardState
 
 
-@dataclass
-class TaskCells:
+@dataclass(frozen=True)
+class SlotCells:
+    """State of one slot at one level: version b - 1 in, version b out. One data file and one manifest per batch."""
+
     spec: PipelineSpec
+    store: PaneStore
     version: int
+    task: str
 
     @staticmethod
-    def of_task(spec):
-        c = TaskContext.get()
-        return TaskCells(spec, int(c.getLocalProperty("streaming.sql.batchId")))
+    def of_task(spec: PipelineSpec, level: int, slot: int) -> SlotCells:
+        """For the batch that the running Spark task belongs to. Raises InternalError outside of a streaming query."""
+        assert spec.store is not None
+        context = TaskContext.get()
+        batch = context.getLocalProperty("streaming.sql.batchId") if context else None
+        query_id = context.getLocalProperty("sql.streaming.queryId") if context else None
+        if batch is None or query_id is None:
+            raise InternalError("a live pipeline runs inside a streaming query; this task belongs to none")
+        return SlotCells(spec, PaneStore.open(spec.store, query_id, level), int(batch), f"slot{slot}")
 
-    def load(self, cell, since):
-        if not hasattr(self, "cache"):
-            self.cache = {}
-            for f in glob.glob(f"{self.spec.store}/v{self.version-1}-*"):
-                self.cache.update(pickle.load(open(f, "rb")))
-        if cell not in self.cache:
-            if self.version != since:
-                raise StoreError(f"{cell} not in version {self.version - 1}")
-            return ShardState()
-        heads, chunks = self.cache[cell]
-        def un(b):
-            rows = pa.ipc.open_stream(b).read_all().combine_chunks().to_batches()[0]
-            return lambda: rows
-        return ShardState({k: [Chunk(m, un(b)) for m, b in v] for k, v in chunks.items()}, json.loads(heads))
+    def load(self, cells: Collection[str]) -> dict[str, ShardState]:
+        """The states that the batch before left; empty ones for queries that are new.
 
-    def commit(self, writer, states, report):
-        os.makedirs(self.spec.store, exist_ok=True)
-        def ser(r):
-            s = pa.BufferOutputStream()
-            with pa.ipc.new_stream(s, r.schema) as w: w.write_batch(r)
-            return s.getvalue().to_pybytes()
-        data = {c: (json.dumps(s.heads), {k: [(x.meta, ser(x.load())) for x in v] for k, v in s.chunks.items()}) for c, s in states.items()}
-        pickle.dump(data, open(f"{self.spec.store}/v{self.version}-{writer}", "wb"))
-        return 0
+        Raises StoreError when that version is missing, damaged, or another pipeline's.
+        """
+        names = [*cells]
+        if 0 < self.version == self.spec.since[self.store.level]:
+            return {name: ShardState() for name in names}
+        return self.store.load(
+            self.version - 1, names, task=self.task, fingerprint=fingerprint(self.spec), evolving=("streams",)
+        )
+
+    def commit(self, states: dict[str, ShardState], report: Report) -> None:
+        """Write the batch's version of every cell of the slot."""
+        self.store.commit(self.version, self.task, states, fingerprint(self.spec), dict(report))
+
+
+def fingerprint(spec: PipelineSpec) -> dict[str, Any]:
+    """What the stored state depends on beside the queries' signatures."""
+    streams = {s.name: stream_record(s) | {"schema": {f.name: str(f.type) for f in s.schema}} for s in spec.streams}
+    return {"shards": spec.shards, "streams": streams}
+
+
+@dataclass(frozen=True)
+class DriverStore:
+    """All levels of the pane store under ``root``."""
+
+    root: str
+
+    def check(self, query_id: str | None, next_batch: int, planned: int) -> None:
+        """Does the store fit a checkpoint that continues with ``next_batch`` and has planned batches up to ``planned``?
+
+        Raises StoreError: missing, older, newer, or of another pipeline.
+        """
+        if query_id is None:
+            others = self._query_ids()
+            if others:
+                raise StoreError(
+                    f"the pane store at {self.root} belongs to another pipeline (query {others[0]}), the checkpoint is new; "
+                    "restore the checkpoint that belongs to it, or start with an empty directory"
+                )
+            return
+        store = PaneStore.open(self.root, query_id, 0)
+        if next_batch > 0:
+            store.load(next_batch - 1, ())
+        latest = store.latest_version()
+        if latest is not None and latest > max(planned, 0):
+            raise StoreError(
+                f"the pane store at {self.root} is newer than the checkpoint: it holds version {latest}, the checkpoint has "
+                f"planned batches up to {planned}. Use the checkpoint that belongs to it, or start a new one"
+            )
+
+    def _query_ids(self) -> list[str]:
+        listed = PaneStore.open(self.root, "any", 0).files.names("")
+        return [n for n in listed if n != "control" and not n.startswith(".")]
+
+    def reports(self, query_id: str, levels: int, version: int) -> Iterator[Report]:
+        """The reports of every slot and level for one version, and the bytes it took."""
+        for level in range(levels):
+            store = PaneStore.open(self.root, query_id, level)
+            for name in store.manifest_names().get(version, []):
+                path = f"{store.directory}/manifests/{name}"
+                raw = store.files.read(path)
+                head = manifest.decode(store.files.where(path), raw).head
+                new = sum(size for file, size in head.files.items() if file.startswith(f"{version:010d}."))
+                yield head.report
+                yield {PIPELINE: {"state_bytes": new + len(raw)}}
+
+    def newest_reports(self) -> tuple[int, list[Report]] | None:
+        """The newest complete version of the query that wrote last, with its reports; None when there is none."""
+        found: tuple[int, list[Report]] | None = None
+        for query_id in self._query_ids():
+            store = PaneStore.open(self.root, query_id, 0)
+            names = store.manifest_names()
+            full = [v for v, tasks in names.items() if len(tasks) == max(map(len, names.values()))]
+            if full and (found is None or max(full) > found[0]):
+                levels = len(store.files.names(query_id))
+                found = max(full), list(self.reports(query_id, levels, max(full)))
+        return found
+
+    def collect(self, query_id: str, levels: int, keep: int) -> None:
+        """Delete versions that no retry can ask for, and the data that only they name."""
+        for level in range(levels):
+            collect(self.root, query_id, level, keep)
+

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.spark import files, wire
 from muntin.spark.pack import Task, headers_to_all
@@ -39,7 +40,7 @@ def control_letters(spark: SparkSession, spec: PipelineSpec) -> DataFrame:
 def _beats(spec: PipelineSpec) -> Task:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         beats: dict[str, int] = {}
-        now = wire.NEVER
+        now = NEVER
         for batch in batches:
             for line, at in zip(batch.column("value").to_pylist(), batch.column("__now").to_pylist(), strict=True):
                 now = at
@@ -52,7 +53,7 @@ def _beats(spec: PipelineSpec) -> Task:
 
 def _headers(spec: PipelineSpec, beats: Mapping[str, int], now: int) -> Iterator[wire.Letter]:
     for position, stream in enumerate(spec.streams):
-        beat = beats.get(stream.name, wire.NEVER)
+        beat = beats.get(stream.name, NEVER)
         yield from headers_to_all(spec, Header(position, PARTITION, 0, heartbeat=beat), now)
 
 

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
-def local_spark(cores: str | int = "*", memory: str = "2g", **conf: Any) -> SparkSession:
+def local_spark(
+    cores: str | int = "*",
+    memory: str = "2g",
+    *,
+    master: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    **conf: Any,
+) -> SparkSession:
     """A SparkSession in this process tree, or the one that is already active.
 
     Args:
         cores: worker threads; ``"*"`` takes all.
         memory: heap of the JVM.
-        conf: more Spark configuration; dots of a key written as ``__``, or pass ``**{"spark.x.y": value}``.
+        master: another master than ``local[cores]``.
+        config: more Spark configuration, by its full names.
+        conf: the same as keywords, with ``__`` for dots (``spark__sql__ansi__enabled="true"``).
 
     The workers run this interpreter; time zone UTC, no user interface, as many shuffle partitions as cores.
     """
@@ -31,11 +41,11 @@ def local_spark(cores: str | int = "*", memory: str = "2g", **conf: Any) -> Spar
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        **{k: str(v) for k, v in (config or {}).items()},
         **{k.replace("__", "."): str(v) for k, v in conf.items()},
     }
+    settings.setdefault("spark.master", master or f"local[{cores}]")
     builder = SparkSession.builder.appName("muntin")
-    if "spark.master" not in settings:
-        builder = builder.master(f"local[{cores}]")
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

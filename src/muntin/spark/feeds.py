@@ -52,19 +52,19 @@ def _plan_stream(position: int, inputs: list[tuple[Target, SourceInput]], first:
         columns = tuple(_place(e, exprs) for _, e in source.columns)
         names = [n for n, _ in source.columns]
         keys = tuple(names.index(k) for k in source.shard_key)
-        shapes.setdefault((keep, columns, keys, source.ship_all), []).append((target, source))
+        shapes.setdefault((keep, columns, keys), []).append((target, source))
     feeds = [
         Feed(
-            number=first + k, stream=position, keep=keep, columns=columns, keys=keys, ship_all=ship_all,
+            number=first + k, stream=position, keep=keep, columns=columns, keys=keys,
             schema=wire_schema(found[0][1]), targets=tuple(t for t, _ in found),
         )
-        for k, ((keep, columns, keys, ship_all), found) in enumerate(shapes.items())
+        for k, ((keep, columns, keys), found) in enumerate(shapes.items())
     ]  # fmt: skip
     return StreamPlan(tuple(exprs), tuple(feeds))
 
 
 def _place(e: Expr, exprs: dict[str, int]) -> int:
-    text = to_spark_sql(e, quoted)
+    text = to_spark_sql(e)
     return exprs.setdefault(text, len(exprs))
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.core.errors import DataError
-from muntin.core.time import NEVER, Instants
+from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
 from muntin.kernels.hashing import hash_columns, shard_of
 from muntin.plan.catalog import Stream
@@ -62,7 +62,7 @@ class Packer:
     now: int = NEVER
     rows: int = 0
     bad: int = 0
-    min_ts: int = wire.FOREVER
+    min_ts: int = FOREVER
     max_ts: int = NEVER
     times: list[Instants] = field(default_factory=list)
 
@@ -157,12 +157,9 @@ def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.boo
     if feed.keep >= 0:
         keep = good & np.asarray(pc.fill_null(batch.column(f"e{feed.keep}"), False).to_numpy(zero_copy_only=False), bool)
     columns = [batch.column(f"e{c}") for c in feed.columns] + [pa.array(ts)]
-    if feed.ship_all:
-        columns.append(pa.array(keep))
     arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, feed.schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=feed.schema)
-    wanted = good if feed.ship_all else keep
-    return rows if wanted.all() else rows.filter(pa.array(wanted))
+    return rows if keep.all() else rows.filter(pa.array(keep))
 
 
 def split(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:

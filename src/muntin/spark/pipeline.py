@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -30,7 +29,7 @@ def plan_pipeline(
     plans = plan_feeds(streams, [q for _, q in ordered])
     spec = PipelineSpec(
         streams=tuple(streams), queries=tuple(q for _, q in ordered), names=tuple(n for n, _ in ordered),
-        since=(0,) * len(ordered), feeds=tuple(f for p in plans for f in p.feeds), shards=shards, partitions=partitions,
+        since=(0,) * max(len(q.stages) for _, q in ordered), feeds=tuple(f for p in plans for f in p.feeds), shards=shards, partitions=partitions,
     )  # fmt: skip
     return spec, plans
 
@@ -79,7 +78,3 @@ def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, 
             letters = letters.mapInArrow(stage_task(spec, level), schema)
     return letters
 
-
-def live(spec: PipelineSpec, store: str, **changes: object) -> PipelineSpec:
-    """The pipeline with a pane store."""
-    return replace(spec, store=store, **changes)  # type: ignore[arg-type]

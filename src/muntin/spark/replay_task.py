@@ -105,7 +105,7 @@ class SlotReplay:
         query = self.spec.queries[0]
         if not runs_on(query.stages[self.level], place.shard):
             return
-        output = step(query, self.level, state, arrived(self.spec, mail, 0, self.level, place.shard), progress)
+        output = step(query, self.level, state, arrived(self.spec, mail, 0, self.level, place.shard), progress, place.shard)
         if place.last:
             self.results.append(place.results(output.rows))
             yield wire.Letter(self.slot, wire.RESULT, b"")

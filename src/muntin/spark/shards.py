@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from muntin.core.batch import Batch
 from muntin.core.watermark import Header
 from muntin.physical.shard import Progress, StepOutput, result_rows, to_wire
-from muntin.physical.stage import DerivedInput, Stage
+from muntin.physical.stage import DerivedInput, SourceInput, Stage
+from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.pack import split
 from muntin.spark.slots import slots_of_shards
@@ -92,15 +93,17 @@ class Place:
                 if isinstance(target, DerivedInput) and target.stage == self.level:
                     yield level, i, target
 
-    def late(self, output: StepOutput) -> Iterator[wire.Letter]:
-        """Late rows as letters for the late output, if the pipeline has one."""
-        if not self.spec.late:
-            return
+    def late(self, output: StepOutput) -> list[tuple[Stream, pa.RecordBatch]]:
+        """Late rows by stream; those of inputs that only tell instants are copies of others."""
         inputs = self.spec.queries[self.query].stages[self.level].inputs
-        for i, rows in output.late:
-            if rows.num_rows:
-                stream = inputs[i].stream.name  # type: ignore[union-attr]
-                blob = wire.encode(late_rows(self.spec.names[self.query], stream, rows))
+        found = [(inputs[i], rows) for i, rows in output.late if rows.num_rows]
+        return [(i.stream, rows) for i, rows in found if isinstance(i, SourceInput) and not i.instants_only]
+
+    def late_letters(self, output: StepOutput) -> Iterator[wire.Letter]:
+        """Late rows as letters for the late output, if the pipeline has one."""
+        if self.spec.late:
+            for stream, rows in self.late(output):
+                blob = wire.encode(late_rows(self.spec.names[self.query], stream.name, rows))
                 yield wire.Letter(self.slot, wire.LATE, blob, target=self.query, shard=self.shard)
 
 

@@ -33,7 +33,6 @@ class Feed:
     keep: int
     columns: tuple[int, ...]
     keys: tuple[int, ...]
-    ship_all: bool
     schema: pa.Schema
     targets: tuple[Target, ...]
 
@@ -46,7 +45,7 @@ class Feed:
 class PipelineSpec:
     """One pipeline: the streams in the order of the union, the distinct queries, and how they are placed.
 
-    ``since[q]``: the first batch of query q in this checkpoint; from the next one on its state must be there.
+    ``since[n]``: the first batch in which the checkpoint's pipeline has level n.
     ``store``: where the pane store is (None: batch DataFrames, state in memory). ``plain``: the result is the one query's
     own columns; otherwise letters. ``late``: late rows are handed out too. ``retain``: versions that stay readable.
     """

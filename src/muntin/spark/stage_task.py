@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
 from muntin.core.batch import Batch
 from muntin.core.errors import InternalError
+from muntin.core.watermark import Header
 from muntin.physical.shard import Progress, StepOutput, advance, step
 from muntin.spark import wire
-from muntin.spark.cells import TaskCells
+from muntin.spark.cells import SlotCells
 from muntin.spark.mail import Mail, arrived, sort_mail
+from muntin.spark.metrics import PIPELINE
 from muntin.spark.pack import Task
 from muntin.spark.shards import Place, runs_on
 from muntin.spark.slots import shards_of_slot
@@ -26,16 +27,13 @@ def stage_task(spec: PipelineSpec, level: int) -> Task:
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mail = sort_mail(wire.from_batches(batches), level)
-        if not mail:
-            return
-        run = StageRun(spec, level, TaskCells.of_task(spec))
-        for slot in sorted(mail):
-            run.slot(slot, mail[slot])
-        run.commit(sorted(mail))
+        runs = [SlotRun(spec, level, slot, mail[slot]) for slot in sorted(mail)]
+        for run in runs:
+            run.run(SlotCells.of_task(spec, level, run.slot))
         if spec.plain and level == spec.levels - 1:
-            yield from gather(run.results)
+            yield from gather([r for run in runs for r in run.results])
         else:
-            yield from wire.to_batches(run.letters)
+            yield from wire.to_batches(x for run in runs for x in run.letters)
 
     return stage
 
@@ -49,46 +47,53 @@ def gather(results: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @dataclass
-class StageRun:
-    """What a task has done so far at one level; nothing leaves it before ``commit``."""
+class SlotRun:
+    """One slot at one level in one batch; nothing leaves it before its version is committed."""
 
     spec: PipelineSpec
     level: int
-    cells: TaskCells
+    slot: int
+    mail: Mail
     letters: list[wire.Letter] = field(default_factory=list)
     results: list[pa.RecordBatch] = field(default_factory=list)
-    states: dict[str, ShardState] = field(default_factory=dict)
     report: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def slot(self, slot: int, mail: Mail) -> None:
-        """Run every shard of the slot for every query that has this level."""
-        self.letters += mail.passing
-        for shard in shards_of_slot(slot, self.spec.shards, self.spec.partitions):
+    def run(self, cells: SlotCells) -> None:
+        """Step every shard of the slot for every query that has this level, then commit the batch's version."""
+        self.letters += self.mail.passing
+        places = list(self._places())
+        states = cells.load([p.cell for p in places])
+        for place in places:
+            self._shard(place, states[place.cell])
+        if self.level == 0 and 0 in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
+            self.report[PIPELINE] = _arrivals(self.mail.headers)
+        cells.commit(states, self.report)
+
+    def _places(self) -> Iterator[Place]:
+        for shard in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
             for q, query in enumerate(self.spec.queries):
                 if self.level < len(query.stages):
-                    self._shard(Place(self.spec, q, self.level, shard), mail)
+                    yield Place(self.spec, q, self.level, shard)
 
-    def _shard(self, place: Place, mail: Mail) -> None:
-        query = self.spec.queries[place.query]
-        state = self.cells.load(place.cell, self.spec.since[place.query])
-        progress = self._progress(place, mail, state)
+    def _shard(self, place: Place, state: ShardState) -> None:
+        query, mail = self.spec.queries[place.query], self.mail
+        progress = self._progress(place, state)
         output = StepOutput(Batch.empty(query.stages[self.level].schema.to_arrow()))
         if runs_on(query.stages[self.level], place.shard):
             rows = arrived(self.spec, mail, place.query, self.level, place.shard)
-            output = step(query, self.level, state, rows, progress)
-        self.states[place.cell] = state
+            output = step(query, self.level, state, rows, progress, place.shard)
         self.letters += place.forward(progress, mail.now)
-        self.letters += place.late(output)
-        if place.last and len(output.rows):
-            self._result(place, place.results(output.rows))
-        elif not place.last:
+        self.letters += place.late_letters(output)
+        if not place.last:
             self.letters += place.derived(output.rows)
-        self._count(place, mail, state, progress, len(output.rows), sum(r.num_rows for _, r in output.late))
+        elif len(output.rows):
+            self._result(place, place.results(output.rows))
+        self._count(place, state, progress, output)
 
-    def _progress(self, place: Place, mail: Mail, state: ShardState) -> Progress:
+    def _progress(self, place: Place, state: ShardState) -> Progress:
         if self.level == 0:
-            return advance(self.spec.queries[place.query], state, place.headers(mail.headers), mail.now)
-        found = mail.progress.get((place.query, place.shard))
+            return advance(self.spec.queries[place.query], state, place.headers(self.mail.headers), self.mail.now)
+        found = self.mail.progress.get((place.query, place.shard))
         if found is None:
             raise InternalError(f"shard {place.shard} of {place.cell} got no progress from the stage before")
         return found
@@ -103,16 +108,16 @@ class StageRun:
                     wire.Letter(place.slot, wire.RESULT, blob, target=place.query, shard=place.shard, seq=seq)
                 )
 
-    def _count(self, place: Place, mail: Mail, state: ShardState, progress: Progress, rows: int, late: int) -> None:
-        mine: dict[str, Any] = self.report.setdefault(self.spec.queries[place.query].signature, {})
-        add = {"late": late, "results": rows if place.last else 0, "state_rows": state.rows()}
+    def _count(self, place: Place, state: ShardState, progress: Progress, output: StepOutput) -> None:
+        mine = self.report.setdefault(self.spec.queries[place.query].signature, {})
+        late, results = sum(r.num_rows for _, r in place.late(output)), len(output.rows) if place.last else 0
+        add = {"late": late, "results": results, "state_rows": state.rows()}
         if self.level == 0 and place.shard == 0:
-            headers = place.headers(mail.headers)
-            add |= {"rows": sum(h.rows for h in headers), "bad": sum(h.bad for h in headers)}
+            add |= _arrivals(place.headers(self.mail.headers))
         for name, value in add.items():
             mine[name] = mine.get(name, 0) + value
-        mine |= {"watermark": progress.watermark, "now": mail.now}
+        mine |= {"watermark": progress.watermark, "now": self.mail.now}
 
-    def commit(self, slots: list[int]) -> None:
-        """Write version b of every shard seen, in one file and one manifest."""
-        self.cells.commit(f"{self.level}-{slots[0]}", self.states, self.report)
+
+def _arrivals(headers: Sequence[Header]) -> dict[str, int]:
+    return {"rows": sum(h.rows for h in headers), "bad": sum(h.bad for h in headers)}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import FOREVER
 from muntin.core.watermark import Header
 from muntin.physical.shard import Progress
 
@@ -132,7 +132,7 @@ def _batch(letters: list[Letter]) -> pa.RecordBatch:
     ends = np.zeros(len(letters) + 1, np.int32)
     np.cumsum([len(x.blob) for x in letters], out=ends[1:])
     data = pa.allocate_buffer(int(ends[-1]))
-    whole = memoryview(data)
+    whole = memoryview(data).cast("B")
     for letter, start, end in zip(letters, ends, ends[1:], strict=False):
         whole[start:end] = memoryview(letter.blob).cast("B")
     blobs = pa.Array.from_buffers(pa.binary(), len(letters), [None, pa.py_buffer(ends), data])

@@ -1,0 +1,280 @@
+"""The facade: register streams and tables, write queries, run them. Everything a user calls is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from typing import Literal as OneOf
+
+import pyarrow as pa
+
+from muntin.core.errors import ConfigError
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.cql.durations import parse_duration
+from muntin.physical.planner import plan_query
+from muntin.physical.stage import PhysicalQuery
+from muntin.plan.catalog import Catalog, Stream, Table
+from muntin.plan.nodes import BoundQuery
+from muntin.plan.windows import QueryOptions
+from muntin.spark.embedded import DataFrame, SparkSession, local_spark
+from muntin.spark.metrics import Metrics
+from muntin.spark.run import Job, Run, start
+from muntin.spark.sinks import ForeachBatch, Sink
+from muntin.spark.standalone import result_frame, stored_metrics
+from muntin.spark.times import ready_event_time
+from muntin.spark.types import schema_of
+
+__all__ = ["Query", "Run", "Session", "local_spark"]
+
+Duration = str | timedelta | int
+
+_UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
+_OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy")
+
+
+def microseconds(value: Duration, what: str) -> int:
+    """A duration as microseconds: text as ``"5 minutes"``, a timedelta, or an integer of microseconds."""
+    match value:
+        case timedelta():
+            return value // timedelta(microseconds=1)
+        case str():
+            try:
+                return parse_duration(value)
+            except ValueError as e:
+                raise ConfigError(f"{what}: {e}") from e
+        case int():
+            return value
+    raise ConfigError(f'{what}: {value!r} is not a duration; write text as "5 minutes", or a timedelta')
+
+
+class Session:
+    """Streams, tables and queries over one SparkSession.
+
+    Args:
+        spark: the user's own session, or ``muntin.local_spark()``.
+        shards: number of places that rows are spread over by key; fixed for the life of a checkpoint.
+        store: directory or URI of the pane store of queries taken as ``to_df()``; ``start`` keeps its own in the checkpoint.
+        partitions: Spark tasks that the shards share (default: the cores, at most one a shard); may change at a restart.
+    """
+
+    def __init__(
+        self, spark: SparkSession, shards: int = 32, store: str | None = None, partitions: int | None = None
+    ) -> None:
+        if not 1 <= shards <= 32_767:
+            raise ConfigError(f"shards must be between 1 and 32767, not {shards}")
+        self.spark = spark
+        self.shards = shards
+        self.store = store
+        self.partitions = min(shards, partitions or spark.sparkContext.defaultParallelism)
+        self.catalog = Catalog()
+        self.queries: dict[str, Query] = {}
+        self.frames: dict[str, DataFrame] = {}
+        self.late_sink: Sink | None = None
+        self.running: Run | None = None
+
+    def stream(
+        self,
+        name: str,
+        df: DataFrame,
+        ts: str = "ts",
+        slack: Duration = "0 seconds",
+        idle_after: Duration | None = None,
+        max_jump: Duration | None = None,
+        on_bad_time: OneOf["drop", "fail"] = "drop",
+        order_by: str | None = None,
+        ts_unit: str | None = None,
+    ) -> None:
+        """Register a DataFrame as a stream; a batch DataFrame is replayed in order of event time.
+
+        Args:
+            name: how queries call it.
+            df: streaming, or batch.
+            ts: event-time column: a timestamp, a date, text (read by Spark's ``try_to_timestamp``) or an integer.
+            slack: how far back in event time rows may come.
+            idle_after: processing time without rows after which the stream no longer holds time back.
+            max_jump: the most that one batch may move the stream's time forward.
+            on_bad_time: what to do with a row that has no usable event time: drop and count it, or fail.
+            order_by: column that orders rows of equal event time.
+            ts_unit: unit of an integer ``ts``: us, ms or s.
+
+        Raises ConfigError for a name taken, a column that is not there, or a type that cannot be event time.
+        """
+        self._free(name)
+        if on_bad_time not in ("drop", "fail"):
+            raise ConfigError(f'stream {name!r}: on_bad_time is "drop" or "fail", not {on_bad_time!r}')
+        if ts_unit is not None and ts_unit not in _UNITS:
+            raise ConfigError(f"stream {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        ready = ready_event_time(df, ts, ts_unit, name)
+        spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
+        given = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
+        self.catalog = Catalog(
+            (
+                *self.catalog.streams,
+                Stream(
+                    name, schema_of(ready.schema, f"stream {name!r}"), ts, on_bad_time=on_bad_time, order_by=order_by,
+                    ts_unit=_UNITS.get(ts_unit or "us", 1), order=len(self.catalog.streams), **given,
+                ),
+            ),
+            self.catalog.tables,
+        )  # fmt: skip
+        self.frames[name] = ready
+
+    def table(self, name: str, df: DataFrame, kind: OneOf["static", "nrr", "relation"] = "static") -> None:
+        """Register a DataFrame as a table (see ``plan.catalog.Table`` for the kinds)."""
+        self._free(name)
+        self.catalog = Catalog(
+            self.catalog.streams, (*self.catalog.tables, Table(name, schema_of(df.schema, f"table {name!r}"), kind))
+        )
+        self.frames[name] = df
+
+    def _free(self, name: str) -> None:
+        if self.catalog.stream(name) or self.catalog.table(name):
+            raise ConfigError(f"there is a stream or table {name!r} already (names do not tell cases apart)")
+
+    def sql(self, text: str, name: str | None = None, **options: Any) -> Query:
+        """Register a continuous query.
+
+        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy`` (see ``plan.windows.QueryOptions``;
+        durations as text or microseconds). Raises QueryError with line and column when the text is wrong.
+        """
+        name = name or next(n for n in (f"query{i}" for i in range(1, 10**9)) if n not in self.queries)
+        if name in self.queries:
+            raise ConfigError(f"there is a query {name!r} already; drop() it first or give another name")
+        query = Query(self, name, self._bind(text, options))
+        self.queries[name] = query
+        return query
+
+    def explain(self, text: str, **options: Any) -> str:
+        """The plan of a query that is not registered."""
+        return Query(self, "", self._bind(text, options)).explain()
+
+    def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
+        unknown = [k for k in options if k not in _OPTIONS]
+        if unknown:
+            raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
+        given = dict(options)
+        for key in ("origin", "granule"):
+            if key in given:
+                given[key] = microseconds(given[key], key)
+        return bind(text, self.catalog, QueryOptions(**given))
+
+    def write_late(
+        self,
+        format: str = "memory",
+        path: str | None = None,
+        *,
+        mode: str = "append",
+        options: Mapping[str, Any] | None = None,
+        foreach_batch: ForeachBatch | None = None,
+    ) -> Sink:
+        """Where ``start`` puts late rows: columns query, stream, ts, row (the columns that the query uses, as JSON)."""
+        self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
+        return self.late_sink
+
+    def start(self, checkpoint: str, trigger: str | None = None) -> Run:
+        """Run every query that has a sink as one streaming query, from where the checkpoint stands.
+
+        Args:
+            checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs.
+            trigger: ``"available_now"``, an interval as ``"10 seconds"``, or None for as fast as possible.
+
+        Raises ConfigError or StoreError when the checkpoint does not fit the session.
+        """
+        chosen = {n: q for n, q in self.queries.items() if q.sink is not None}
+        if not chosen:
+            raise ConfigError("no query has a sink: call query.write(...) before session.start()")
+        self.running = self._start(chosen, self.catalog.streams, checkpoint, trigger)
+        return self.running
+
+    def _start(
+        self, chosen: Mapping[str, Query], streams: tuple[Stream, ...], checkpoint: str, trigger: str | None
+    ) -> Run:
+        for query in chosen.values():
+            query.physical  # noqa: B018 -- plan them all before anything starts
+        job = Job(
+            self.spark, self.frames, streams, {n: q.physical for n, q in chosen.items()},
+            {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions,
+        )  # fmt: skip
+        run = start(job, checkpoint, trigger)
+        for query in chosen.values():
+            query.run = run
+        return run
+
+
+class Query:
+    """A registered query. ``session.sql`` makes them."""
+
+    def __init__(self, session: Session, name: str, bound: BoundQuery) -> None:
+        self.session = session
+        self.name = name
+        self.bound = bound
+        self.sink: Sink | None = None
+        self.run: Run | None = None
+        self._physical: PhysicalQuery | None = None
+
+    @property
+    def physical(self) -> PhysicalQuery:
+        """The planned query. Raises UnsupportedError for what this version cannot run."""
+        if self._physical is None:
+            self._physical = plan_query(self.bound)
+        return self._physical
+
+    @property
+    def schema(self) -> Schema:
+        """Columns of the result."""
+        return self.physical.result_schema
+
+    def explain(self) -> str:
+        """The plan as text: operators, update patterns, stages."""
+        from muntin.physical.explain import explain
+
+        return explain(self.bound, self.physical)
+
+    def to_df(self) -> DataFrame:
+        """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.
+
+        A live query keeps its windows under ``Session(store=...)``, else under Spark's ``spark.sql.streaming.checkpointLocation``.
+        Raises ConfigError when neither is set, or when the inputs are of both kinds.
+        """
+        s = self.session
+        return result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+
+    def write(
+        self,
+        format: str = "memory",
+        path: str | None = None,
+        *,
+        mode: str = "append",
+        options: Mapping[str, Any] | None = None,
+        foreach_batch: ForeachBatch | None = None,
+    ) -> Query:
+        """Set the sink for ``session.start``: Spark format and path, ``"memory"`` (see ``rows``), or a function of (df, batch id).
+
+        parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``.
+        """
+        self.sink = Sink(format, path, mode, options or {}, foreach_batch)
+        return self
+
+    def rows(self) -> pa.Table:
+        """What the ``memory`` sink has received so far."""
+        found = self.sink.rows() if self.sink else None
+        return found if found is not None else self.schema.to_arrow().empty_table()
+
+    def start(self, checkpoint: str, trigger: str | None = None) -> Run:
+        """Run this query alone; see ``Session.start``."""
+        if self.sink is None:
+            raise ConfigError(f"query {self.name!r} has no sink: call write(...) before start()")
+        return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger)
+
+    def metrics(self) -> Metrics | None:
+        """Numbers of the newest complete batch, from the running pipeline, else from the pane store; None before the first."""
+        if self.run is not None:
+            found: Metrics | None = self.run.metrics(self.name)
+            return found
+        return stored_metrics(self.session.spark, self.physical, self.session.store)
+
+    def drop(self) -> None:
+        """Take the query out of the session; the next ``start`` runs without it and its state is collected."""
+        self.session.queries.pop(self.name, None)

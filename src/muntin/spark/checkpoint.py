@@ -1,0 +1,139 @@
+"""Does a checkpoint fit the pipeline that is about to continue it? Checked on the driver, before anything starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muntin.core.errors import ConfigError, StoreError
+from muntin.plan.catalog import Stream
+from muntin.spark import files
+
+FORMAT = 1
+RECORD = "muntin.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint directory says: Spark's query id, the last batch planned and committed, and our own record."""
+
+    path: str
+    query_id: str | None
+    planned: int
+    committed: int
+    record: Mapping[str, Any] | None
+
+    @property
+    def next_batch(self) -> int:
+        """The batch that a restart runs first: the one after the last committed, planned already or not."""
+        return self.planned if self.planned > self.committed else self.committed + 1
+
+    @property
+    def store(self) -> str:
+        return files.join(self.path, "panes")
+
+
+def read_checkpoint(path: str) -> Checkpoint:
+    """Read a checkpoint directory, which may not exist yet. Raises StoreError when its record is unreadable or newer."""
+    metadata = files.read(files.join(path, "metadata"))
+    query_id = json.loads(metadata)["id"] if metadata else None
+    raw = files.read(files.join(path, RECORD))
+    record = None
+    if raw is not None:
+        try:
+            record = json.loads(raw)
+        except ValueError as e:
+            raise StoreError(f"{files.join(path, RECORD)} is damaged ({e}); restore the checkpoint or start a new one") from e
+        if record.get("format") != FORMAT:
+            raise StoreError(
+                f"checkpoint {path} has format {record.get('format')}, this version of Muntin reads {FORMAT}; "
+                "use the version that wrote it, or start a new checkpoint"
+            )
+    return Checkpoint(path, query_id, _last(path, "offsets"), _last(path, "commits"), record)
+
+
+def _last(path: str, log: str) -> int:
+    return max((int(n) for n in files.names(files.join(path, log)) if n.isdigit()), default=-1)
+
+
+def stream_record(stream: Stream) -> dict[str, Any]:
+    """What of a stream must not change while a checkpoint lives."""
+    return {
+        "name": stream.name,
+        "schema": [[f.name, str(f.type)] for f in stream.schema],
+        "ts": stream.ts,
+        "ts_unit": stream.ts_unit,
+        "slack": stream.slack,
+        "idle_after": stream.idle_after,
+        "max_jump": stream.max_jump,
+        "on_bad_time": stream.on_bad_time,
+        "order_by": stream.order_by,
+    }
+
+
+def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sources: bool) -> None:
+    """Compare a checkpoint with the pipeline; ``named_sources``: Spark tells sources by name, so their set may change.
+
+    Raises:
+        ConfigError: other sources, another schema or option of a stream, another number of shards.
+        StoreError: the checkpoint is not Muntin's.
+    """
+    if found.record is None:
+        if found.query_id is not None:
+            raise StoreError(
+                f"checkpoint {found.path} was not written by session.start (it has no {RECORD}); give a directory of its own"
+            )
+        return
+    if found.record["shards"] != shards:
+        raise ConfigError(
+            f"checkpoint {found.path} was made with {found.record['shards']} shards, this session has {shards}; "
+            f"use Session(..., shards={found.record['shards']}), or start a new checkpoint"
+        )
+    before = {s["name"]: s for s in found.record["streams"]}
+    now = {s.name: stream_record(s) for s in streams}
+    if list(before) != list(now) and not named_sources:
+        raise ConfigError(
+            f"checkpoint {found.path} reads the streams {', '.join(before)} in this order, this session registers "
+            f"{', '.join(now)}; Spark tells unnamed sources by position, so register the same ones, name them all "
+            "(spark.readStream.name(...) with spark.sql.streaming.queryEvolution.enableSourceEvolution=true from the first "
+            "run), or start a new checkpoint"
+        )
+    for name in before.keys() & now.keys():
+        _same_stream(found.path, before[name], now[name])
+
+
+def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    if before["schema"] != now["schema"]:
+        old, new = ({n: t for n, t in s["schema"]} for s in (before, now))
+        changes = [f"{n} is gone" for n in old if n not in new] + [f"{n} is new" for n in new if n not in old]
+        changes += [f"{n} was {old[n]} and is {new[n]}" for n in old if n in new and old[n] != new[n]]
+        raise ConfigError(
+            f"stream {now['name']!r}: its schema changed since checkpoint {path} ({'; '.join(changes) or 'order of columns'}); "
+            "register it with the old schema, or start a new checkpoint"
+        )
+    for key, value in now.items():
+        if before.get(key) != value:
+            raise ConfigError(
+                f"stream {now['name']!r}: {key} was {before.get(key)!r} at checkpoint {path} and is {value!r}; the state on disk "
+                "depends on it, so keep the old value or start a new checkpoint"
+            )
+
+
+def since(found: Checkpoint, levels: int) -> tuple[int, ...]:
+    """For each level of stages the first batch that has it: the recorded one, or the next for a level that is new."""
+    known: list[int] = (found.record or {}).get("levels", [])
+    return tuple([*known[:levels], *[found.next_batch] * (levels - len(known))])
+
+
+def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int, levels: Sequence[int]) -> None:
+    """Remember streams, shards and levels, atomically."""
+    record = {
+        "format": FORMAT,
+        "shards": shards,
+        "streams": [stream_record(s) for s in streams],
+        "levels": list(levels),
+    }
+    files.make_dirs(found.path)
+    files.write_atomically(files.join(found.path, RECORD), json.dumps(record, indent=1).encode())

@@ -1,0 +1,218 @@
+"""All registered queries as one streaming query: one scan of each source, every sink written per batch."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from muntin.core.errors import ConfigError
+from muntin.physical.stage import PhysicalQuery
+from muntin.plan.catalog import Stream
+from muntin.spark import files, wire
+from muntin.spark.cells import DriverStore
+from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, write_record
+from muntin.spark.control import send_heartbeat
+from muntin.spark.failures import unwrapped
+from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
+from muntin.spark.pack import Task
+from muntin.spark.pipeline import all_streaming, build, plan_pipeline
+from muntin.spark.shards import LATE_ROWS
+from muntin.spark.sinks import Sink
+from muntin.spark.spec import PipelineSpec
+from muntin.spark.types import struct_of
+
+log = logging.getLogger("muntin")
+
+_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+_COLLECT_EVERY = 5
+_INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a session hands over to be run: registered streams with their DataFrames, queries and sinks by name."""
+
+    spark: SparkSession
+    frames: Mapping[str, DataFrame]
+    streams: Sequence[Stream]
+    queries: Mapping[str, PhysicalQuery]
+    sinks: Mapping[str, Sink]
+    late: Sink | None
+    shards: int
+    partitions: int
+
+
+def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
+    """Start the pipeline, or continue it from its checkpoint.
+
+    Raises ConfigError or StoreError when the checkpoint, the streams or the trigger do not fit.
+    """
+    if not all_streaming(job.frames, job.streams):
+        raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
+    interval = trigger_of(trigger)
+    found = read_checkpoint(checkpoint)
+    check(found, job.streams, job.shards, job.spark.conf.get(_EVOLUTION, "false") == "true")
+    spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
+    spec = replace(
+        spec, store=found.store, plain=False, late=job.late is not None, since=since(found, spec.levels)
+    )
+    store = DriverStore(found.store)
+    store.check(found.query_id, found.next_batch, found.planned)
+    write_record(found, job.streams, job.shards, spec.since)
+    run = Run(job, spec, found, store)
+    letters = build(spec, plans, job.frames)
+    writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
+    run.query = (writer.trigger(**interval) if interval else writer).start()
+    return run
+
+
+def trigger_of(text: str | None) -> dict[str, Any]:
+    """Arguments for Spark's ``trigger``: None (as fast as possible), ``"available_now"``, or an interval as ``"10 seconds"``."""
+    if text is None:
+        return {}
+    if text.lower().replace(" ", "_") in ("available_now", "availablenow"):
+        return {"availableNow": True}
+    if _INTERVAL.fullmatch(text.strip()):
+        return {"processingTime": text.strip()}
+    raise ConfigError(f'trigger {text!r} is not known; use "available_now", an interval as "10 seconds", or none')
+
+
+@dataclass
+class Run:
+    """A running pipeline. ``query`` is Spark's own handle."""
+
+    job: Job
+    spec: PipelineSpec
+    checkpoint: Checkpoint
+    store: DriverStore
+    query: StreamingQuery = field(init=False)
+    _metrics: RunMetrics | None = None
+    _stopping: threading.Event = field(default_factory=threading.Event)
+
+    def on_batch(self, letters: DataFrame, batch_id: int) -> None:
+        """Write one micro-batch to every sink; Spark commits the batch when this returns."""
+        if self._stopping.is_set():
+            _await_stop(letters.sparkSession)
+        letters = letters.persist()
+        try:
+            for name, sink in self.job.sinks.items():
+                sink.write(self._results(letters, name), batch_id)
+            if self.job.late is not None:
+                rows = letters.where(f"kind = {wire.LATE}").mapInArrow(unpacker(LATE_ROWS), struct_of(LATE_ROWS))
+                self.job.late.write(rows, batch_id)
+            if not self.job.sinks and self.job.late is None:
+                letters.foreach(lambda _: None)
+        finally:
+            letters.unpersist()
+        self._after(batch_id)
+
+    def _results(self, letters: DataFrame, name: str) -> DataFrame:
+        signature = self.job.queries[name].signature
+        number = next(i for i, q in enumerate(self.spec.queries) if q.signature == signature)
+        schema = self.spec.queries[number].result_schema.to_arrow()
+        mine = letters.where(f"kind = {wire.RESULT} AND target = {number}")
+        return mine.mapInArrow(unpacker(schema), struct_of(schema))
+
+    def _after(self, batch_id: int) -> None:
+        found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
+        names = {n: q.signature for n, q in self.job.queries.items()}
+        self._metrics = add_up(self._metrics, batch_id, found, names)
+        report_to_log(self._metrics)
+        if batch_id % _COLLECT_EVERY == 0:
+            self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
+
+    def metrics(self, name: str | None = None) -> Any:
+        """Of one query in the last batch (``Metrics``), or of the whole run (``RunMetrics``); None before the first batch."""
+        if self._metrics is None or name is None:
+            return self._metrics
+        return self._metrics.queries.get(name, Metrics(self._metrics.batch))
+
+    @property
+    def query_id(self) -> str:
+        """Spark's id of the streaming query, which survives restarts."""
+        if self.checkpoint.query_id is None:
+            self.checkpoint = read_checkpoint(self.checkpoint.path)
+        assert self.checkpoint.query_id is not None
+        return self.checkpoint.query_id
+
+    @property
+    def active(self) -> bool:
+        return bool(self.query.isActive)
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What ended the run, as Muntin's own error where it is one; None while it runs and after a clean end."""
+        if self._stopping.is_set():
+            return None
+        found = self.query.exception()
+        return unwrapped(found) if found is not None else None
+
+    def stop(self, timeout: float = 600.0) -> None:
+        """Let the current batch finish, commit and end; a batch that takes longer than ``timeout`` seconds is cut off.
+
+        (It is then repeated by the next run, as after a crash.)
+        """
+        self._stopping.set()
+        deadline = time.monotonic() + timeout
+        while self.active and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if _parked.is_set():
+                break
+            time.sleep(0.02)
+        self.query.stop()
+        _parked.clear()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends, at most ``timeout`` seconds; whether it has ended. Raises what ended it."""
+        try:
+            ended = self.query.awaitTermination(timeout)  # type: ignore[func-returns-value]
+        except StreamingQueryException as e:
+            if self._stopping.is_set():
+                return True
+            raise unwrapped(e) from e
+        return True if timeout is None else bool(ended)
+
+    def process_all_available(self) -> None:
+        """Wait until everything that the sources have now is processed. For tests and notebooks."""
+        try:
+            self.query.processAllAvailable()
+        except StreamingQueryException as e:
+            raise unwrapped(e) from e
+
+    def heartbeat(self, ts: int, *streams: str) -> None:
+        """Declare that no row before event time ``ts`` (microseconds) will come any more, on the named streams or on all."""
+        names = streams or tuple(s.name for s in self.spec.streams)
+        unknown = [n for n in names if n not in {s.name for s in self.spec.streams}]
+        if unknown:
+            raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(s.name for s in self.spec.streams)}")
+        send_heartbeat(self.checkpoint.store, dict.fromkeys(names, ts))
+
+
+_parked = threading.Event()
+
+
+def _await_stop(spark: SparkSession) -> None:
+    """Hold a batch that must not run any more until ``StreamingQuery.stop`` interrupts its thread."""
+    _parked.set()
+    for _ in range(300):
+        spark.sparkContext._jvm.java.lang.Thread.sleep(100)  # type: ignore[union-attr]
+    raise RuntimeError("the run was asked to stop")
+
+
+def unpacker(schema: pa.Schema) -> Task:
+    """The function for ``mapInArrow`` that turns letters back into rows of ``schema``."""
+
+    def unpack(batches: Any) -> Any:
+        for letter in wire.from_batches(batches):
+            yield wire.decode(letter.blob, schema)
+
+    return unpack

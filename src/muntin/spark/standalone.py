@@ -1,0 +1,57 @@
+"""One query as a DataFrame of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.core.errors import ConfigError
+from muntin.physical.stage import PhysicalQuery
+from muntin.spark import files
+from muntin.spark.cells import DriverStore
+from muntin.spark.metrics import Metrics, combine
+from muntin.spark.pipeline import all_streaming, build, plan_pipeline
+
+_LOCATION = "spark.sql.streaming.checkpointLocation"
+
+
+def result_frame(
+    spark: SparkSession,
+    frames: Mapping[str, DataFrame],
+    query: PhysicalQuery,
+    name: str,
+    shards: int,
+    partitions: int,
+    store: str | None,
+) -> DataFrame:
+    """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs."""
+    streams = query.streams
+    spec, plans = plan_pipeline(streams, {name: query}, shards, partitions)
+    if all_streaming(frames, streams):
+        spec = replace(spec, store=store_of(spark, query, store))
+    return build(spec, plans, frames)
+
+
+def store_of(spark: SparkSession, query: PhysicalQuery, store: str | None) -> str:
+    """Where the query keeps its windows. Raises ConfigError when nothing says so."""
+    base = store
+    if base is None:
+        location = spark.conf.get(_LOCATION, None)
+        base = files.join(location, "muntin") if location else None
+    if base is None:
+        raise ConfigError(
+            f"a live query keeps its windows on disk: give Session(spark, store=<directory or URI>), set {_LOCATION}, "
+            "or use session.start(checkpoint)"
+        )
+    return files.join(base, query.signature)
+
+
+def stored_metrics(spark: SparkSession, query: PhysicalQuery, store: str | None) -> Metrics | None:
+    """Metrics of the newest complete version that a ``to_df()`` query left in its store; None when there is none."""
+    try:
+        found = DriverStore(store_of(spark, query, store)).newest_reports()
+    except ConfigError:
+        return None
+    return combine(found[0], found[1]).get(query.signature) if found else None
