@@ -32,13 +32,13 @@ def check(seed: int) -> None:
         assert not problem, f"seed {seed}, until {until}: {problem}"
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(3))
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 30, block * 30 + 30):
         check(seed)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(10_000, 10**9))
 def test_reference_equals_duckdb_on_drawn_seeds(seed: int) -> None:
     check(seed)
@@ -46,9 +46,9 @@ def test_reference_equals_duckdb_on_drawn_seeds(seed: int) -> None:
 
 def test_the_draw_is_not_trivial() -> None:
     """Most cases have rows in their answers, and every form of the language is drawn."""
-    cases = [draw_case(seed) for seed in range(150)]
+    cases = [draw_case(seed) for seed in range(60)]
     full = sum(any(rows for _, rows in duckdb_answers(c)) for c in cases)
-    assert full > 90
+    assert full > 36
     text = " ".join(c.text for c in cases)
     for form in ("Istream", "Dstream", "Rstream", "SLIDE", "WINDOW", "NOW", "UNBOUNDED", "JOIN", "HAVING", "DISTINCT"):
         assert form in text
