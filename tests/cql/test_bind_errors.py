@@ -57,10 +57,11 @@ def test_many_conditions_are_no_nesting() -> None:
 
 
 WORDS = [
-    "SELECT", "FROM", "flights", "[", "]", "RANGE", "5", "SECONDS", "SLIDE", "NOW", ",", "(", ")", "origin", "delay", "*",
-    "WHERE", "=", "GROUP BY", "COUNT", "HAVING", "JOIN", "ON", "weather", "w", "AS", "Istream", "'x'", "AND", "NOT", "IN",
-    "CASE", "WHEN", "END", "INTERVAL", "CAST", "ROWS", "PARTITION BY", ".", ";", "-", "'", "`", "NULL", "UNION", "ORDER BY",
-    "LIMIT", "DISTINCT", "WITH", "/*", "--", "$", "{", "}", ":", "?", "@", "VALUES", "LATERAL", "TABLE", "\n", "é", "\\",
+    "SELECT", "FROM", "flights", "[", "]", "RANGE", "5", "SECONDS", "SLIDE", "NOW", ",", "(", ")", "origin",
+    "delay", "*", "WHERE", "=", "GROUP BY", "COUNT", "HAVING", "JOIN", "ON", "weather", "w", "AS", "Istream",
+    "'x'", "AND", "NOT", "IN", "CASE", "WHEN", "END", "INTERVAL", "CAST", "ROWS", "PARTITION BY", ".", ";",
+    "-", "'", "`", "NULL", "UNION", "ORDER BY", "LIMIT", "DISTINCT", "WITH", "/*", "--", "$", "{", "}", ":",
+    "?", "@", "VALUES", "LATERAL", "TABLE", "\n", "é", "\\",
 ]  # fmt: skip
 STARTS = ["", "SELECT ", "SELECT origin FROM flights [", "SELECT origin FROM flights [NOW] WHERE ", "Istream("]
 
