@@ -1,0 +1,1 @@
+"""Benchmarks that a user can run: Muntin beside Spark's own operators, on generated data, answers compared first."""

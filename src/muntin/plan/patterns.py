@@ -1,0 +1,47 @@
+"""Update patterns: how the rows of an edge come and go (thesis 3.2.1), derived bottom up by one match.
+
+MON: rows are only added. WKS (weakest non-monotonic): rows leave in the order in which they came. WK (weak): each row's
+expiry is known when it comes, in any order. STR (strict): a row may leave for a reason that only the future shows.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from muntin.plan.nodes import Aggregate, Filter, Join, Node, Output, Project, Scan
+from muntin.plan.windows import Now, Range, Unbounded, Window
+
+
+class Pattern(IntEnum):
+    """From the simplest to maintain to the hardest; the harder of two inputs decides where both matter."""
+
+    MON = 0
+    WKS = 1
+    WK = 2
+    STR = 3
+
+
+def pattern(node: Node) -> Pattern:
+    """The update pattern of the node's output."""
+    match node:
+        case Scan(window=window):
+            return _window(window)
+        case Filter(input=child) | Project(input=child):
+            return pattern(child)  # stateless: rows keep their order and their expiry
+        case Join(parts=parts):
+            hardest = max(pattern(p) for p in parts)
+            # a result leaves with the first of its parts, which need not be the part that came first
+            return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
+        case Aggregate():
+            return Pattern.STR  # a new value replaces the old one whenever a row comes or goes
+        case Output(input=child, kind=kind):
+            # the streams of insertions, deletions and whole answers are append-only; a change stream keeps its pattern
+            return pattern(child) if kind == "changes" else Pattern.MON
+
+
+def _window(window: Window) -> Pattern:
+    match window:
+        case Unbounded():
+            return Pattern.MON
+        case Range() | Now():
+            return Pattern.WKS
