@@ -114,6 +114,17 @@ def at_changes(
     return schedule
 
 
+@nb.njit(MI64(I64, nb.int64), cache=True)
+def previous_emission(group, groups):  # type: ignore[no-untyped-def]
+    """The emission of the same group before each one; -1 for a group's first."""
+    last = np.full(groups, -1, np.int64)
+    previous = np.empty(len(group), np.int64)
+    for e in range(len(group)):
+        previous[e] = last[group[e]]
+        last[group[e]] = e
+    return previous
+
+
 @nb.njit(
     nb.types.Tuple((MI64, MI64, MI64, MI64, MI64, nb.int64))(I64, I64, I8, MI64, I64, nb.int64, nb.boolean),
     cache=True,

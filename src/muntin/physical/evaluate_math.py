@@ -55,6 +55,14 @@ def _wide(value: Value) -> Value:
     return pc.cast(convert(value, pa.int64()), pa.decimal256(19, 0))
 
 
+def _one_digit_more(value: Value) -> Value:
+    """Decimals with room for a carry: 0.5 as DECIMAL(1, 1) must be able to become 1."""
+    kind = value.type
+    if not pa.types.is_decimal(kind):
+        return value
+    return pc.cast(value, pa.decimal256(kind.precision + 1, kind.scale))
+
+
 def _mul(args: Sequence[Value], kind: pa.DataType) -> Value:
     if pa.types.is_duration(kind):
         return pc.cast(pc.multiply_checked(*[micros(a) for a in args]), kind)
@@ -136,7 +144,7 @@ def _whole(op: Callable[[Value], Value]) -> Callable[[Sequence[Value], pa.DataTy
         value = args[0]
         if pa.types.is_integer(value.type):
             return convert(value, kind)
-        value = op(value)
+        value = op(_one_digit_more(value))
         if pa.types.is_decimal(kind):
             return scale_decimal(value, kind)
         return float_to_int(value, kind) if pa.types.is_integer(kind) else convert(value, kind)
@@ -167,7 +175,7 @@ def _round(args: Sequence[Value], kind: pa.DataType) -> Value:
     if pa.types.is_integer(value.type):
         return convert(value if digits >= 0 else _round_integers(value, digits), kind)
     if pa.types.is_decimal(value.type):
-        wide = pc.round(_wide(value), ndigits=min(digits, value.type.scale), round_mode="half_towards_infinity")
+        wide = pc.round(_one_digit_more(value), ndigits=min(digits, value.type.scale), round_mode="half_towards_infinity")
         return scale_decimal(wide, kind)
     return convert(_round_floats(value, digits), kind)
 

@@ -147,7 +147,7 @@ def result_rows(query: PhysicalQuery, rows: Batch) -> pa.RecordBatch:
     columns = [*rows.columns.select(list(query.schema.names)).columns, pa.array(rows.ts).cast(instant)]
     if query.shows_op:
         assert rows.sign is not None
-        columns.append(pa.array(np.where(rows.sign > 0, "+", "-"), pa.string()))
+        columns.append(pa.array(["-", "+"]).take(pa.array((rows.sign > 0).astype(np.int8))))
     if query.options.exp:
         endless = rows.exp == FOREVER
         columns.append(pa.array(np.where(endless, 0, rows.exp), mask=endless).cast(instant))

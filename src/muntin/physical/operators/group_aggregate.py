@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal
-from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, tick_times
+from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, previous_emission, tick_times
 from muntin.physical.operators.accumulators import Accumulator, Events, Replay
 from muntin.physical.operators.aggregate_functions import accumulator
 from muntin.physical.operators.compute import project
@@ -39,7 +39,7 @@ def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Bat
     replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
     values = [a.values(replay) for a in _accumulators(op, name, arguments)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
-    groups.save(np.unique(events.group))
+    groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
     expire(state, f"{name}.rows", ctx.high, keep_forever=False)
     merge_closed(state, f"{name}.rows", ctx.high, ctx.pane)
     return shown
@@ -114,7 +114,7 @@ def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx
     start, exp = events.time[fresh], events.exp[fresh]
     if (groups.live > 0).any():
         older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]
-        last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time.tolist()[-1:]])
+        last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time[-1:].tolist()])
         start, exp = np.append(start, ctx.low), np.append(exp, last)
     return live_spans(start, exp)
 
@@ -125,7 +125,7 @@ def _changes(op: GroupAggregate, replay: Replay, values: list[pa.Array], ctx: Co
     instant = plan.instant_of_emission()
     time = plan.time[instant] if len(instant) else np.empty(0, np.int64)
     exists = plan.live > 0 if op.groups else _since_first(time, instant, ctx)
-    previous = _previous(plan.group, len(replay.groups))
+    previous = previous_emission(plan.group, len(replay.groups))
     known = previous >= 0
     had = known & exists[np.where(known, previous, 0)]
     same = had & exists & _same(values, previous)
@@ -142,15 +142,6 @@ def _changes(op: GroupAggregate, replay: Replay, values: list[pa.Array], ctx: Co
 def _since_first(time: Ints, instant: Ints, ctx: Context) -> NDArray[np.bool_]:
     """An ungrouped aggregate has a row from the query's first instant on; instant 0 is the state before the step."""
     return np.where(instant == 0, ctx.first < ctx.low, time >= ctx.first)
-
-
-def _previous(group: Ints, groups: int) -> Ints:
-    """The emission before each, of the same group; -1 for a group's first."""
-    order = np.argsort(group, kind="stable")
-    previous = np.full(len(group), -1, np.int64)
-    follows = group[order[1:]] == group[order[:-1]]
-    previous[order[1:][follows]] = order[:-1][follows]
-    return previous
 
 
 def _same(values: list[pa.Array], previous: Ints) -> NDArray[np.bool_]:
