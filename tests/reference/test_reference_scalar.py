@@ -92,7 +92,8 @@ def test_decimals_are_exact_and_round_half_up():
     money = pa.decimal128(12, 2)
     assert call("add", Decimal("0.10"), Decimal("0.20"), type_=money) == Decimal("0.30")
     assert call("div", Decimal("1.00"), Decimal("8.00"), type_=money) == Decimal("0.13")
-    assert call("mul", Decimal("99999999.99"), Decimal("99999999.99"), type_=money) is None
+    with pytest.raises(DataError, match="decimal overflow"):
+        call("mul", Decimal("99999999.99"), Decimal("99999999.99"), type_=money)
 
 
 @pytest.mark.parametrize(

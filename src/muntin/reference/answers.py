@@ -18,7 +18,7 @@ Row = dict[str, Any]
 Answer = tuple[int, list[tuple[Any, ...]]]
 """An instant and the bag of rows that answers it."""
 ResultRow = tuple[int, str | None, tuple[Any, ...]]
-"""(instant in microseconds, '+' or '-' for change streams, the query's columns)."""
+"""(instant in microseconds, '+' or '-' for change streams, the query's columns: see ``reference.values``)."""
 
 _Loaded = dict[str, list[tuple[int, Row]]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -14,6 +14,8 @@ from muntin.core.errors import UnsupportedError
 from muntin.reference.values import coerce, int_range, to_micros
 
 _MICROS = 1_000_000
+_DAY = 24 * 60 * 60 * _MICROS
+_DAY_ZERO = date(1970, 1, 1)
 _TRUE = {"t", "true", "y", "yes", "1"}
 _FALSE = {"f", "false", "n", "no", "0"}
 
@@ -111,8 +113,8 @@ def _to_string(value: Any, source: pa.DataType) -> str:
             moment = datetime(1970, 1, 1) + timedelta(microseconds=value)
             text = moment.strftime("%Y-%m-%d %H:%M:%S.%f")
             return text.rstrip("0").rstrip(".")
-        case date():
-            return value.isoformat()
+        case int() if pt.is_date(source):
+            return (_DAY_ZERO + timedelta(days=value)).isoformat()
         case _:
             return str(value)
 
@@ -138,24 +140,22 @@ def _to_timestamp(value: Any, source: pa.DataType) -> int | None:
                 return to_micros(datetime.fromisoformat(value.strip()))
             except ValueError:
                 return None
-        case date():
-            return to_micros(datetime(value.year, value.month, value.day, tzinfo=UTC))
+        case int() if pt.is_date(source):
+            return value * _DAY
         case float():
             return int(value * _MICROS) if math.isfinite(value) else None
         case _:
             return int(value) if pt.is_timestamp(source) else int(value * _MICROS)
 
 
-def _to_date(value: Any, source: pa.DataType) -> date | None:
+def _to_date(value: Any, source: pa.DataType) -> int | None:
     match value:
         case str():
             try:
-                return datetime.fromisoformat(value.strip()).date()
+                return (datetime.fromisoformat(value.strip()).date() - _DAY_ZERO).days
             except ValueError:
                 return None
         case int() if pt.is_timestamp(source):
-            return (datetime(1970, 1, 1) + timedelta(microseconds=value)).date()
-        case date():
-            return value
+            return value // _DAY
         case _:
             raise UnsupportedError(f"CAST from {source} to a date is not known")

@@ -13,7 +13,7 @@ import pyarrow.types as pt
 
 from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.reference.casts import cast
-from muntin.reference.values import NAN, canonical, coerce, compare, is_nan
+from muntin.reference.values import NAN, coerce, compare, is_nan
 
 _LONG_MAX = 2**63 - 1
 _LONG_MIN = -(2**63)
@@ -22,7 +22,7 @@ _LONG_MIN = -(2**63)
 def eval_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
     """The value of ``expr`` over ``row`` (column name -> value); None is NULL.
 
-    Raises DataError when an integer result does not fit its type.
+    Raises DataError when an integer or decimal result does not fit its type.
     """
     match expr:
         case Column(name, _):
@@ -35,7 +35,7 @@ def eval_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
             return coerce(_case(args, row), expr.type)
         case Call("cast", (arg,)):
             value = eval_expr(arg, row)
-            return None if value is None else canonical(cast(value, arg.type, expr.type))
+            return None if value is None else cast(value, arg.type, expr.type)
         case Call(fn, args):
             return _apply(fn, [eval_expr(a, row) for a in args], expr.type)
     raise TypeError(f"not an expression: {expr!r}")
@@ -43,12 +43,12 @@ def eval_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
 
 def _apply(fn: str, values: list[Any], type_: pa.DataType) -> Any:
     if fn in _SEE_NULL:
-        return canonical(coerce(_SEE_NULL[fn](*values), type_))
+        return coerce(_SEE_NULL[fn](*values), type_)
     if any(v is None for v in values):
         return None
     if fn in _TEST:
         return _TEST[fn](compare(*values))
-    return canonical(coerce(_STRICT[fn](type_, *values), type_))
+    return coerce(_STRICT[fn](type_, *values), type_)
 
 
 # --- logic and choice -------------------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
 """Plain Python values as SQL sees them: one order, one equality, one representative of every class of equal values.
 
-Timestamps are int microseconds, dates ``datetime.date``, decimals ``decimal.Decimal``, NULL is None.
+Timestamps are int microseconds, dates int days since the epoch, decimals ``decimal.Decimal``, NULL is None.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from datetime import UTC, datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -55,10 +55,12 @@ def from_outside(value: Any, type_: pa.DataType) -> Any:
     match value:
         case datetime():
             return to_micros(value)
+        case date():
+            return (value - _EPOCH.date()).days
         case timedelta():
             return value // timedelta(microseconds=1)
         case _:
-            return None if value is None else canonical(coerce(value, type_))
+            return coerce(value, type_)
 
 
 def to_micros(moment: datetime) -> int:
@@ -68,10 +70,7 @@ def to_micros(moment: datetime) -> int:
 
 
 def coerce(value: Any, type_: pa.DataType) -> Any:
-    """``value`` as a value of ``type_``; None stays. Raises DataError for an integer out of range.
-
-    A decimal that does not fit its precision is NULL (Spark without ANSI mode).
-    """
+    """``value`` as a value of ``type_``; None stays. Raises DataError for what is out of the type's range."""
     if value is None:
         return None
     if pt.is_floating(type_):
@@ -98,13 +97,12 @@ def int_range(type_: pa.DataType) -> tuple[int, int]:
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if pt.is_signed_integer(type_) else (0, 2**bits - 1)
 
 
-def fit_decimal(value: Decimal, type_: pa.DataType) -> Decimal | None:
-    """``value`` rounded half up to the type's scale, or None when it needs more digits than the type has."""
-    try:
-        scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
-    except InvalidOperation:
-        return None
-    return scaled if len(scaled.as_tuple().digits) <= type_.precision else None
+def fit_decimal(value: Decimal, type_: pa.DataType) -> Decimal:
+    """``value`` rounded half up to the type's scale; DataError when it needs more digits than the type has."""
+    scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
+    if scaled and scaled.adjusted() >= type_.precision - type_.scale:
+        raise DataError(f"decimal overflow: {value} does not fit {type_}; cast to a wider type or to DOUBLE")
+    return scaled
 
 
 def _as_float32(number: float) -> float:

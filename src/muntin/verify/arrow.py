@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -32,8 +32,10 @@ def from_table(table: pa.Table, schema: Schema, shows_op: bool) -> list[ResultRo
 
 
 def _plain(value: Any) -> Any:
-    """Timestamps and durations as integer microseconds."""
+    """Timestamps and durations as integer microseconds, dates as days since the epoch."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return (aware - _EPOCH) // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return (value - _EPOCH.date()).days
     return value // timedelta(microseconds=1) if isinstance(value, timedelta) else value

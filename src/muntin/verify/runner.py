@@ -47,7 +47,7 @@ class Job:
 class Outcome:
     """Names of the query's own columns, and rows: (instant in microseconds, '+'/'-' or None, values).
 
-    Timestamp values are integers in microseconds.
+    Timestamp values are integers in microseconds, dates in days.
     """
 
     columns: tuple[str, ...]

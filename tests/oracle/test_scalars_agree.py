@@ -1,0 +1,173 @@
+"""Random scalar expressions: the row-by-row evaluator and the one over Arrow columns give the same values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from muntin.core.errors import DataError, QueryError
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.physical.evaluate import evaluate
+from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.exprs import Expr
+from muntin.plan.nodes import Project
+from muntin.reference import eval_expr
+from muntin.reference.values import from_outside
+from muntin.verify.compare import same_value
+
+SCHEMA = Schema.of(
+    ts=pa.timestamp("us", "UTC"),
+    i=pa.int32(),
+    n=pa.int64(),
+    x=pa.float64(),
+    y=pa.float64(),
+    m=pa.decimal128(9, 2),
+    s=pa.string(),
+    t=pa.string(),
+    b=pa.bool_(),
+    d=pa.date32(),
+)
+STREAM = Stream("S", SCHEMA, "ts")
+CATALOG = Catalog((STREAM,))
+
+VALUES: dict[str, tuple[Any, ...]] = {
+    "ts": (datetime(2024, 2, 29, 12, 30, 15, 250_000, UTC), datetime(1969, 12, 31, 23, 59, 59, 1, UTC)),
+    "i": (0, 1, -1, 7, -8, 100),
+    "n": (0, 1, 2, -3, 5, 2**40),
+    "x": (0.0, -0.0, 1.5, -2.5, 3.0, 1e10, math.nan, math.inf),
+    "y": (0.0, 0.25, -7.0, 2.0, math.nan, -math.inf),
+    "m": (Decimal("0.00"), Decimal("12.34"), Decimal("-0.55"), Decimal("3.00")),
+    "s": ("", "abc", " Ab c ", "a%c", "é", "12"),
+    "t": ("b", "abc", "_", "-3", "1.5", "x"),
+    "b": (True, False),
+    "d": (date(2024, 2, 29), date(1970, 1, 1)),
+}
+
+
+def draw_rows(rng: Random, count: int = 24) -> list[dict[str, Any]]:
+    return [{c: None if rng.random() < 0.15 else rng.choice(v) for c, v in VALUES.items()} for _ in range(count)]
+
+
+class Texts:
+    """Draws expression texts by type, at most ``depth`` calls deep."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+
+    def of(self, kind: str, depth: int) -> str:
+        return {"num": self.num, "bool": self.bool, "str": self.str}[kind](depth)
+
+    def pick(self, *makers: Callable[[], str]) -> str:
+        return self.rng.choice(makers)()
+
+    def num(self, depth: int) -> str:
+        if depth == 0:
+            return self.rng.choice(("i", "n", "x", "y", "m", "0", "2", "-3", "0.5", "1.25"))
+        n, b, s = (lambda k=kind: self.of(k, depth - 1) for kind in ("num", "bool", "str"))
+        op = self.rng.choice(("+", "-", "*", "/", "%", "+", "-", "/"))
+        return self.pick(
+            lambda: f"({n()} {op} {n()})",
+            lambda: f"({n()} {op} {n()})",
+            lambda: f"({self.whole()} DIV {self.whole()})",
+            lambda: f"(-{n()})",
+            lambda: f"{self.rng.choice(('ABS', 'FLOOR', 'CEIL', 'ROUND', 'SQRT'))}({n()})",
+            lambda: f"ROUND({n()}, {self.rng.choice((0, 1, 2))})",
+            lambda: f"SIGN({n()})",
+            lambda: f"COALESCE({n()}, {n()})",
+            lambda: f"NULLIF({n()}, {n()})",
+            lambda: f"{self.rng.choice(('GREATEST', 'LEAST'))}({n()}, {n()}, {n()})",
+            lambda: f"CASE WHEN {b()} THEN {n()} WHEN {b()} THEN {n()} ELSE {n()} END",
+            lambda: f"LENGTH({s()})",
+            lambda: f"CAST({self.whole()} AS {self.rng.choice(('DOUBLE', 'BIGINT', 'DECIMAL(20, 3)'))})",
+            lambda: f"CAST({n()} AS DOUBLE)",
+            lambda: f"CAST({self.rng.choice('st')} AS {self.rng.choice(('INT', 'BIGINT', 'DOUBLE'))})",
+        )
+
+    def whole(self) -> str:
+        return self.rng.choice(("i", "n", "2", "-3", "0", "(n - i)"))
+
+    def bool(self, depth: int) -> str:
+        if depth == 0:
+            return self.rng.choice(("b", "TRUE", "FALSE", "x > 1", "s = 'abc'", "n IS NULL"))
+        n, b, s = (lambda k=kind: self.of(k, depth - 1) for kind in ("num", "bool", "str"))
+        compare = self.rng.choice(("=", "<>", "<", "<=", ">", ">=", "<=>"))
+        kind = self.rng.choice(("num", "str"))
+        return self.pick(
+            lambda: f"({self.of(kind, depth - 1)} {compare} {self.of(kind, depth - 1)})",
+            lambda: f"({n()} {compare} {n()})",
+            lambda: f"({b()} AND {b()})",
+            lambda: f"({b()} OR {b()})",
+            lambda: f"(NOT {b()})",
+            lambda: f"({n()} IS {self.rng.choice(('', 'NOT '))}NULL)",
+            lambda: f"({n()} {self.rng.choice(('', 'NOT '))}IN ({n()}, {n()}, 2))",
+            lambda: f"({n()} BETWEEN {n()} AND {n()})",
+            lambda: f"({s()} LIKE '{self.rng.choice(('a%', '%c', 'a_c', '_', '%', '%b%'))}')",
+            lambda: self.rng.choice(("ts > TIMESTAMP '2000-01-01 00:00:00'", "d = DATE '2024-02-29'", "(d < d)")),
+        )
+
+    def str(self, depth: int) -> str:
+        if depth == 0:
+            return self.rng.choice(("s", "t", "'abc'", "''", "'A b'"))
+        b, s = (lambda k=kind: self.of(k, depth - 1) for kind in ("bool", "str"))
+        return self.pick(
+            lambda: f"{self.rng.choice(('LOWER', 'UPPER', 'TRIM'))}({s()})",
+            lambda: f"CONCAT({s()}, {s()})",
+            lambda: f"SUBSTRING({s()}, {self.rng.randint(-3, 4)}, {self.rng.randint(0, 3)})",
+            lambda: f"SUBSTRING({s()}, {self.rng.randint(-4, 4)})",
+            lambda: f"COALESCE({s()}, {s()})",
+            lambda: f"CASE WHEN {b()} THEN {s()} ELSE {s()} END",
+            lambda: f"CAST({self.rng.choice(('i', 'n', 'x', 'm', 'b', 'd', 'ts'))} AS STRING)",
+        )
+
+
+def bound(text: str) -> Expr | None:
+    """The expression that the binder makes of a text; None where it finds the types wrong."""
+    try:
+        project = bind(f"SELECT {text} AS c FROM S", CATALOG).root.input
+    except QueryError:
+        return None
+    assert isinstance(project, Project)
+    return project.exprs[0][1]
+
+
+def check(rng: Random) -> bool:
+    """Whether an expression was drawn that the binder takes and whose values do not overflow."""
+    texts = Texts(rng)
+    text = texts.of(rng.choice(("num", "num", "bool", "bool", "str")), rng.randint(1, 3))
+    expr = bound(text)
+    if expr is None:
+        return False
+    rows = draw_rows(rng)
+    arrow = pa.record_batch([pa.array([r[f.name] for r in rows], f.type) for f in SCHEMA], schema=_prefixed())
+    plain = [{f"S.{f.name}": from_outside(r[f.name], f.type) for f in SCHEMA} for r in rows]
+    try:
+        got = evaluate(expr, arrow)
+    except DataError:
+        with pytest.raises(DataError):
+            for row in plain:
+                eval_expr(expr, row)
+        return False
+    expected = [eval_expr(expr, row) for row in plain]
+    assert got.type == expr.type, text
+    for row, want, have in zip(rows, expected, got.to_pylist(), strict=True):
+        have = from_outside(have, expr.type)
+        assert same_value(want, have), f"{text} over {row}: {want!r} expected, {have!r} came"
+    return True
+
+
+def _prefixed() -> pa.Schema:
+    return pa.schema([(f"S.{f.name}", f.type) for f in SCHEMA])
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_values_agree(block: int) -> None:
+    done = sum(check(Random(f"{block}/{i}")) for i in range(200))
+    assert done > 120
