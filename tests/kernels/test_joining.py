@@ -1,0 +1,61 @@
+"""Probing chunks and extending combinations, against nested loops."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from muntin.core.time import FOREVER
+from muntin.kernels.index import bucket_order, dense_ids
+from muntin.kernels.joining import extend, probe
+
+
+def rows(rng: Random, n: int, fifo: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    h = np.array([rng.choice((3, 11, 19, -5, 1 << 40)) for _ in range(n)], np.int64)
+    start = np.sort(np.array([rng.randint(0, 20) for _ in range(n)], np.int64))
+    length = 5 if fifo else None
+    exp = np.array([int(s) + (length or rng.choice((1, 3, 9))) for s in start], np.int64)
+    if not fifo and n:
+        exp[rng.randrange(n)] = FOREVER
+    return h, start, exp
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("fifo", [True, False])
+def test_probe_finds_what_nested_loops_find(seed: int, fifo: bool) -> None:
+    rng = Random(seed)
+    new = rows(rng, rng.randint(1, 30), False)
+    chunk = rows(rng, rng.randint(1, 60), fifo)
+    order, directory = bucket_order(chunk[0])
+    stored = tuple(a[order] for a in chunk)
+    limit = rng.choice((5, 12, FOREVER))
+    left, right, start, exp, touched = probe(new, stored, directory, limit, fifo)
+    expected = {
+        (i, j)
+        for i in range(len(new[0]))
+        for j in range(len(stored[0]))
+        if new[0][i] == stored[0][j] and stored[1][j] < min(new[2][i], limit) and stored[2][j] > new[1][i]
+    }
+    assert set(zip(left.tolist(), right.tolist(), strict=True)) == expected and len(left) == len(expected)
+    assert (start == np.maximum(new[1][left], stored[1][right])).all()
+    assert (exp == np.minimum(new[2][left], stored[2][right])).all()
+    assert touched <= len(new[0]) * len(stored[0])
+
+
+def test_bucket_order_is_stable_and_its_directory_fits_the_chunk() -> None:
+    h = np.array([8, 1, 0, 9, 8], np.int64)
+    order, directory = bucket_order(h)
+    assert order.tolist() == [0, 2, 4, 1, 3] and len(directory) == len(h)
+    assert directory.tolist()[:2] == [0, 3]
+
+
+def test_extend_takes_the_candidates_of_the_origin_whose_intervals_meet() -> None:
+    tuples = (np.array([0, 1, 1]), np.array([0, 5, 9]), np.array([4, 8, 12]))
+    candidates = (np.array([0, 1, 3]), np.array([3, 0, 8]), np.array([9, 6, 10]))
+    left, right = extend(tuples, candidates)
+    assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_dense_ids_number_hashes_by_first_appearance() -> None:
+    ids, count = dense_ids(np.array([7, -1, 7, 0, -1], np.int64))
+    assert ids.tolist() == [0, 1, 0, 2, 1] and count == 3
