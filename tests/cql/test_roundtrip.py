@@ -101,7 +101,7 @@ def test_round_trip(text: str) -> None:
 
 
 def test_names_that_need_quotes() -> None:
-    text = "SELECT `a.b`.`origin` AS `x``y`, `a.b`.delay AS `select` FROM flights [NOW] AS `a.b` WHERE `a.b`.ok"
+    text = "SELECT `a b`.`origin` AS `x``y`, `a b`.delay AS `select` FROM flights [NOW] AS `a b` WHERE `a b`.ok"
     query = bind(text, CATALOG)
     assert query.root.schema.names == ("x`y", "select")
     assert bind(to_cql(query), CATALOG).root == query.root

@@ -8,6 +8,7 @@ Adds to Spark's grammar (Arasu, Babu, Widom, "The CQL continuous query language"
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -22,6 +23,7 @@ WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 WINDOWS_HELP = "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [WINDOW ...], [NOW] or [UNBOUNDED]"
 
 
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
 
@@ -240,7 +242,7 @@ class CqlParser(SparkParser):
         if not self._curr:
             self.raise_error(f"the window is not closed: ] is missing; {WINDOWS_HELP}", first)
         try:
-            span = parse_duration(self.sql[first.start : last.end + 1])
+            span = parse_duration(_COMMENT.sub(" ", self.sql[first.start : last.end + 1]))
         except ValueError as e:
             raise CqlParseError(str(e), first.start, last.end + 1) from None
         literal = exp.Literal(this=str(span), is_string=False)

@@ -53,8 +53,15 @@ def instant(text: str, zone: str | None) -> int:
         how = "write '2024-01-31 12:00:00' or '2024-01-31T12:00:00+01:00'"
         raise ValueError(f"{text!r} is not a timestamp: {how}") from None
     if value.tzinfo is None:
-        value = value.replace(tzinfo=ZoneInfo(zone) if zone else dt.UTC)
+        value = value.replace(tzinfo=_zone(zone))
     return (value - _EPOCH) // _MICRO
+
+
+def _zone(name: str | None) -> dt.tzinfo:
+    try:
+        return ZoneInfo(name) if name else dt.UTC
+    except (KeyError, OSError, ValueError):
+        raise ValueError(f"there is no time zone {name!r}: option zone takes names as 'Europe/Rome'") from None
 
 
 def timestamp(text: str, to: pa.DataType, zone: str | None) -> Literal:
