@@ -29,10 +29,8 @@ def eval_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
             return row[name]
         case Literal(value, type_):
             return coerce(value, type_)
-        case Call("and" | "or" | "not" as fn, args):
-            return _LOGIC[fn]([eval_expr(a, row) for a in args])
-        case Call("case", args):
-            return coerce(_case(args, row), expr.type)
+        case Call(fn, args) if fn in _LAZY:
+            return coerce(_LAZY[fn](args, row), expr.type)
         case Call("cast", (arg,)):
             value = eval_expr(arg, row)
             return None if value is None else cast(value, arg.type, expr.type)
@@ -54,19 +52,23 @@ def _apply(fn: str, values: list[Any], type_: pa.DataType) -> Any:
 # --- logic and choice -------------------------------------------------------------------------------------------------
 
 
-def _and(values: list[Any]) -> bool | None:
-    return False if False in values else None if None in values else True
+def _and(args: tuple[Expr, ...], row: Mapping[str, Any]) -> bool | None:
+    return _until(False, args, row)
 
 
-def _or(values: list[Any]) -> bool | None:
-    return True if True in values else None if None in values else False
+def _or(args: tuple[Expr, ...], row: Mapping[str, Any]) -> bool | None:
+    return _until(True, args, row)
 
 
-def _not(values: list[Any]) -> bool | None:
-    return None if values[0] is None else not values[0]
-
-
-_LOGIC: dict[str, Callable[[list[Any]], bool | None]] = {"and": _and, "or": _or, "not": _not}
+def _until(decisive: bool, args: tuple[Expr, ...], row: Mapping[str, Any]) -> bool | None:
+    """``decisive`` as soon as an argument has that value; else NULL if one is NULL, else the other truth value."""
+    unknown = False
+    for arg in args:
+        value = eval_expr(arg, row)
+        if value is decisive:
+            return decisive
+        unknown |= value is None
+    return None if unknown else not decisive
 
 
 def _case(args: tuple[Expr, ...], row: Mapping[str, Any]) -> Any:
@@ -81,8 +83,17 @@ def _eq_null_safe(a: Any, b: Any) -> bool:
     return a is b if a is None or b is None else compare(a, b) == 0
 
 
-def _coalesce(*values: Any) -> Any:
-    return next((v for v in values if v is not None), None)
+def _coalesce(args: tuple[Expr, ...], row: Mapping[str, Any]) -> Any:
+    return next((v for v in (eval_expr(a, row) for a in args) if v is not None), None)
+
+
+_LAZY: dict[str, Callable[[tuple[Expr, ...], Mapping[str, Any]], Any]] = {
+    "and": _and,
+    "or": _or,
+    "case": _case,
+    "coalesce": _coalesce,
+}
+"""Functions that look at an argument only when those before it have not decided (its overflow does not matter then)."""
 
 
 def _nullif(a: Any, b: Any) -> Any:
@@ -108,11 +119,15 @@ def _in(x: Any, *values: Any) -> bool | None:
     return None if None in values else False
 
 
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
 _SEE_NULL: dict[str, Callable[..., Any]] = {
+    "not": _not,
     "is_null": lambda v: v is None,
     "is_not_null": lambda v: v is not None,
     "eq_null_safe": _eq_null_safe,
-    "coalesce": _coalesce,
     "nullif": _nullif,
     "greatest": _extreme(1),
     "least": _extreme(-1),
