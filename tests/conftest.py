@@ -1,8 +1,9 @@
-"""What every test may use. Markers are declared in pyproject.toml; long forms are marked slow and left out by default."""
+"""What every test may use. Markers stand in pyproject.toml; long forms are marked slow and left out by default."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,3 +17,11 @@ def shared() -> Path:
     if not found.is_dir():
         pytest.skip("there is no directory shared beside the repository")
     return found
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    """The embedded Spark session; it stays up for the tests that follow, and ends with the process."""
+    from muntin.session import local_spark
+
+    return local_spark(2, "1g")

@@ -12,7 +12,7 @@ import muntin
 from muntin.cli.job import SessionPart
 from muntin.cli.show import as_table, console
 from muntin.cli.wiring import embedded_spark
-from muntin.demo import Answer, run_demo
+from muntin.demo import COPIES, Answer, run_demo
 
 
 def tour(plans: bool, limit: int) -> None:
@@ -41,7 +41,9 @@ def _print(out: Console, answer: Answer, plans: bool) -> None:
     out.print(q.note)
     out.print(as_table(answer.picked))
     out.print(
-        f"{answer.rows_in:,} rows in, {answer.rows_out:,} rows out. "
-        f"First run {answer.first_s:.1f} s (compiling, starting workers), again {answer.again_s:.1f} s: "
-        f"{answer.rows_in / answer.again_s:,.0f} rows/s in, {answer.rows_out / answer.again_s:,.0f} rows/s out."
+        f"{answer.rows_in:,} rows in, {answer.rows_out:,} rows out in {answer.seconds:.1f} s, "
+        f"with compiling and the start of workers.\n"
+        f"The same months {COPIES} times in a row: {answer.many_in:,} rows in, {answer.many_out:,} rows out in "
+        f"{answer.many_seconds:.1f} s: {answer.many_in / answer.many_seconds:,.0f} rows/s in, "
+        f"{answer.many_out / answer.many_seconds:,.0f} rows/s out."
     )

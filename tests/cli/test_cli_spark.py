@@ -1,0 +1,110 @@
+"""The command with a JVM, as a shell user has it: in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import muntin
+
+pytestmark = pytest.mark.spark
+
+SRC = str(Path(muntin.__file__).parents[1])
+MUNTIN = [sys.executable, "-m", "muntin.cli.app"]
+ENV = {**os.environ, "PYTHONPATH": SRC, "SPARK_LOCAL_IP": "127.0.0.1"}
+SECOND = 1_000_000
+
+
+def events(path: Path, seconds: list[int]) -> None:
+    """Rows (ts, k, v) at these seconds; k alternates between a and b."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.table(
+        {
+            "ts": pa.array([s * SECOND for s in seconds], pa.timestamp("us", "UTC")),
+            "k": ["ab"[s % 2] for s in seconds],
+            "v": pa.array(seconds, pa.int64()),
+        }
+    )
+    scratch = path.with_name(f".{path.name}")
+    pq.write_table(table, scratch)
+    scratch.rename(path)
+
+
+def test_sql_over_a_file(tmp_path: Path) -> None:
+    events(tmp_path / "e.parquet", [1, 2, 3, 4, 13])
+    text = "SELECT k, SUM(v) AS total FROM e [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
+    arguments = ["sql", "-", "--stream", f"e={tmp_path / 'e.parquet'}:ts", "--format", "csv", "--shards", "3"]
+    done = subprocess.run([*MUNTIN, *arguments], input=text, env=ENV, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = [(r["k"], r["total"], r["ts"][17:19]) for r in csv.DictReader(io.StringIO(done.stdout))]
+    assert rows[:4] == [("a", "6", "05"), ("b", "4", "05"), ("a", "6", "10"), ("b", "4", "10")]
+    assert rows[4:] == [("b", "13", "15"), ("b", "13", "20")]
+
+
+JOB = """
+[session]
+shards = 2
+checkpoint = "state"
+trigger = "1 second"
+[[stream]]
+name = "e"
+path = "in"
+ts = "ts"
+schema = "ts TIMESTAMP, k STRING, v BIGINT"
+[[query]]
+name = "totals"
+cql = "SELECT k, SUM(v) AS total FROM e [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
+sink = { format = "json", path = "out" }
+"""
+
+
+def results(out: Path) -> list[tuple[str, str, int]]:
+    lines = [json.loads(line) for path in sorted(out.rglob("part-*")) for line in path.read_text().splitlines()]
+    return sorted((row["ts"][17:19], row["k"], row["total"]) for row in lines)
+
+
+def test_run_resumes_and_stops_on_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(JOB)
+    job = [*MUNTIN, "run", str(tmp_path / "job.toml")]
+    events(tmp_path / "in" / "0.parquet", [1, 2, 3, 4, 6])
+    first = subprocess.run([*job, "--once"], env=ENV, capture_output=True, text=True, timeout=300)
+    assert first.returncode == 0, first.stderr
+    assert results(tmp_path / "out") == [("05", "a", 6), ("05", "b", 4)]
+
+    events(tmp_path / "in" / "1.parquet", [7, 12])
+    second = subprocess.Popen(job, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 200
+        while len(results(tmp_path / "out")) < 4 and time.monotonic() < deadline and second.poll() is None:
+            time.sleep(0.2)
+        second.send_signal(signal.SIGINT)
+        out, err = second.communicate(timeout=100)
+    finally:
+        second.kill()
+    assert second.returncode == 130, err
+    assert out == "" and "muntin: stopped;" in err and "Traceback" not in err
+    assert results(tmp_path / "out") == [("05", "a", 6), ("05", "b", 4), ("10", "a", 12), ("10", "b", 11)]
+
+
+def test_a_query_that_fails_while_running_is_status_1(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(JOB.replace('ts = "ts"', 'ts = "ts"\non_bad_time = "fail"'))
+    (tmp_path / "in").mkdir()
+    bad = pa.table({"ts": pa.array([1, None], pa.timestamp("us", "UTC")), "k": ["a", "b"], "v": [1, 2]})
+    pq.write_table(bad, tmp_path / "in" / "0.parquet")
+    job = [*MUNTIN, "run", str(tmp_path / "job.toml"), "--once"]
+    done = subprocess.run(job, env=ENV, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    (message,) = [line for line in done.stderr.splitlines() if line.startswith("muntin: ")]
+    assert message.startswith("muntin: the pipeline failed: ") and "'e'" in message
+    assert "Traceback" not in done.stderr
