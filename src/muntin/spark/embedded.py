@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["DataFrame", "SparkSession", "local_spark"]
 
 
 def local_spark(
@@ -30,6 +33,7 @@ def local_spark(
     The workers run this interpreter; time zone UTC, no user interface, as many shuffle partitions as cores.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    _let_workers_import_muntin()
     number = (os.cpu_count() or 1) if cores == "*" else int(cores)
     settings = {
         "spark.ui.enabled": "false",
@@ -51,3 +55,11 @@ def local_spark(
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark
+
+
+def _let_workers_import_muntin() -> None:
+    """Workers inherit this environment; the package may stand in a source tree that only this process was told of."""
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if here not in path:
+        os.environ["PYTHONPATH"] = os.pathsep.join([here, *filter(None, path)])

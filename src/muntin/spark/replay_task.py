@@ -31,16 +31,16 @@ SORT_ORDER = ("slot", "shard", "min_ts", "part", "seq")
 """Columns of the letters that Spark sorts each partition by."""
 
 
-def replay_task(spec: PipelineSpec, level: int) -> Task:
+def replay_task(spec: PipelineSpec, level: int, step_bytes: int = STEP_BYTES) -> Task:
     """The function for ``mapInArrow`` over sorted letters; the last level yields results. One query only."""
     last = level == spec.levels - 1
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for slot, letters in groupby(wire.from_batches(batches), key=lambda x: x.slot):
             if last:
-                yield from _results(SlotReplay(spec, level, slot, letters))
+                yield from _results(SlotReplay(spec, level, slot, letters, step_bytes))
             else:
-                yield from wire.to_batches(SlotReplay(spec, level, slot, letters).run())
+                yield from wire.to_batches(SlotReplay(spec, level, slot, letters, step_bytes).run())
 
     return stage
 
@@ -61,6 +61,7 @@ class SlotReplay:
     level: int
     slot: int
     letters: Iterator[wire.Letter]
+    step_bytes: int = STEP_BYTES
     results: list[pa.RecordBatch] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     now: int = NEVER
@@ -90,7 +91,7 @@ class SlotReplay:
             if letter.kind == wire.PROGRESS:
                 clock.end = wire.read_progress(letter.blob)[0]
                 continue
-            if size >= STEP_BYTES:
+            if size >= self.step_bytes:
                 yield from self._step(place, state, mail, clock.until(state, letter.min_ts))
                 mail, size = Mail(), 0
             if letter.level > self.level:

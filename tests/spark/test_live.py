@@ -1,0 +1,195 @@
+"""Live pipelines: micro-batches, restarts with other queries, failures of a sink, late rows and bad times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest_spark import SECOND, Feed, bag, events, until
+
+from muntin.core.errors import DataError
+from muntin.session import Session
+
+pytestmark = pytest.mark.spark
+
+SLIDE = "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM a [RANGE 20 SECONDS SLIDE 3 SECONDS] WHERE v > 20 GROUP BY k"
+JOIN = (
+    "SELECT x.k, COUNT(*) AS n, AVG(y.v) AS mean FROM a x [RANGE 10 SECONDS SLIDE 1 SECOND], b y [RANGE 6 SECONDS] "
+    "WHERE x.j = y.j GROUP BY x.k"
+)
+CHANGES = "SELECT name, MAX(v) AS top FROM b [RANGE 5 SECONDS] GROUP BY name"
+END = 100 * SECOND
+
+
+@pytest.fixture
+def inputs(feed: Callable[[str], Feed]) -> dict[str, Feed]:
+    return {
+        "a": feed("a").put(*(events(i, 30 * i, 30, 150, disorder_s=2) for i in range(3))),
+        "b": feed("b").put(*(events(10 + i, 30 * i, 30, 150, disorder_s=2) for i in range(3))),
+    }
+
+
+def session_over(spark: Any, inputs: dict[str, Feed], live: bool, slack: str = "2 seconds", **options: Any) -> Session:
+    session = Session(spark, shards=4, **options)
+    for name, source in inputs.items():
+        session.stream(name, source.live() if live else source.replay(), slack=slack)
+    return session
+
+
+def replayed(spark: Any, inputs: dict[str, Feed], texts: Sequence[str]) -> list[pa.Table]:
+    session = session_over(spark, inputs, live=False)
+    return [until(session.sql(t).to_df().toArrow(), END) for t in texts]
+
+
+def drain(session: Session, checkpoint: Path, beat: int | None = None) -> Any:
+    """Run until everything there is processed; then a heartbeat, if given."""
+    run = session.start(str(checkpoint), "available_now")
+    run.await_termination()
+    if beat is not None:
+        run.heartbeat(beat)
+        run = session.start(str(checkpoint), "available_now")
+        run.await_termination()
+    return run
+
+
+def test_two_live_queries_give_the_replayed_answers(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
+    session = session_over(spark, inputs, live=True)
+    one = session.sql(SLIDE, name="one").write("parquet", str(tmp_path / "out"))
+    two = session.sql(JOIN, name="two").write()
+    run = drain(session, tmp_path / "cp", END)
+    wanted = replayed(spark, inputs, [SLIDE, JOIN])
+    assert bag(spark.read.parquet(str(tmp_path / "out")).toArrow()) == bag(wanted[0])
+    assert bag(two.rows()) == bag(wanted[1])
+    found = two.metrics()
+    assert found is not None and found.batch == 3 and found.watermark == END and found.late == 0
+    assert run.metrics().batches == 1 and run.metrics().results == found.results + run.metrics("one").results
+    assert one.metrics() == run.metrics("one")
+
+
+def test_a_standalone_frame_gives_the_replayed_answer(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
+    session = session_over(spark, inputs, live=True, store=str(tmp_path / "store"))
+    query = session.sql(JOIN)
+    writer = query.to_df().writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    running = writer.option("checkpointLocation", str(tmp_path / "cp")).trigger(availableNow=True).start()
+    running.awaitTermination()
+    metrics = query.metrics()
+    assert metrics is not None and metrics.batch == 2 and metrics.rows == 300
+    got = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    assert bag(got) == bag(until(replayed(spark, inputs, [JOIN])[0], metrics.watermark or 0))
+    assert len(got) > 100
+
+
+def test_queries_come_and_go_at_a_restart(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
+    first = session_over(spark, inputs, live=True)
+    kept = first.sql(SLIDE, name="kept").write("parquet", str(tmp_path / "kept"))
+    first.sql(CHANGES, name="gone").write()
+    drain(first, tmp_path / "cp")
+    kept.drop()
+    more = {"a": events(3, 90, 30, 150), "b": events(13, 90, 30, 150)}
+    for name, table in more.items():
+        inputs[name].put(table)
+    second = session_over(spark, inputs, live=True)
+    second.sql(SLIDE, name="kept").write("parquet", str(tmp_path / "kept"))
+    new = second.sql(JOIN, name="new").write()
+    drain(second, tmp_path / "cp", 130 * SECOND)
+    whole = session_over(spark, inputs, live=False).sql(SLIDE).to_df().toArrow()
+    assert bag(spark.read.parquet(str(tmp_path / "kept")).toArrow()) == bag(until(whole, 130 * SECOND))
+    last_only = Session(spark, shards=4)
+    for name, table in more.items():
+        last_only.stream(name, Feed(spark, tmp_path / "late" / name).put(table).replay())
+    assert bag(new.rows()) == bag(until(last_only.sql(JOIN).to_df().toArrow(), 130 * SECOND))
+
+
+def test_a_sink_that_fails_once_costs_no_row(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
+    written: dict[int, pa.Table] = {}
+    broken = [True]
+
+    def sink(df: Any, batch: int) -> None:
+        written[batch] = df.toArrow()
+        if batch == 1 and broken.pop():
+            broken.append(False)
+            raise RuntimeError("the sink is full")
+
+    session = session_over(spark, inputs, live=True)
+    session.sql(SLIDE).write(foreach_batch=sink)
+    files = session.sql(JOIN).write("parquet", str(tmp_path / "out"))
+    with pytest.raises(Exception, match="the sink is full"):
+        drain(session, tmp_path / "cp")
+    broken[:] = [False]
+    drain(session, tmp_path / "cp", END)
+    wanted = replayed(spark, inputs, [SLIDE, JOIN])
+    assert bag(pa.concat_tables(written[b] for b in sorted(written))) == bag(wanted[0])
+    assert bag(spark.read.parquet(str(tmp_path / "out")).toArrow()) == bag(wanted[1])
+    assert files.run is not None and files.run.exception is None
+
+
+def test_late_rows_are_counted_and_handed_out(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
+    late = events(7, 0, 10, 20)
+    source = {"a": feed("a").put(events(1, 0, 60, 100), late, events(2, 60, 10, 10))}
+    session = session_over(spark, source, live=True, slack="0 seconds")
+    query = session.sql("SELECT k, COUNT(*) AS n FROM a [RANGE 5 SECONDS SLIDE 1 SECOND] GROUP BY k").write()
+    sink = session.write_late()
+    run = drain(session, tmp_path / "cp")
+    assert run.metrics().late == 20 and run.metrics().rows == 130 and query.metrics().late == 0
+    rows = sink.rows()
+    assert rows is not None and rows.num_rows == 20
+    assert sorted(rows["ts"].to_pylist()) == sorted(late["ts"].to_pylist())
+    assert set(rows["stream"].to_pylist()) == {"a"} and set(rows["query"].to_pylist()) == {"query1"}
+    assert rows["row"][0].as_py().startswith("{")
+
+
+def test_bad_times_are_dropped_and_counted_or_fail(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
+    good = events(1, 0, 60, 100)
+    column = pa.array([None if i in (7, 9) else v for i, v in enumerate(good["ts"].to_pylist())], good["ts"].type)
+    source = feed("a").put(good.set_column(0, "ts", column))
+    session = session_over(spark, {"a": source}, live=True)
+    session.sql(SLIDE).write()
+    assert drain(session, tmp_path / "drop").metrics().bad == 2
+    strict = Session(spark, shards=4)
+    strict.stream("a", source.live(), on_bad_time="fail")
+    strict.sql(SLIDE).write()
+    with pytest.raises(DataError, match="'a': row 7 of partition 0 has no usable event time"):
+        drain(strict, tmp_path / "fail")
+    replay = Session(spark, shards=4)
+    replay.stream("a", source.replay(), on_bad_time="fail")
+    with pytest.raises(Exception, match="DataError.*no usable event time"):
+        replay.sql(SLIDE).to_df().count()
+
+
+def test_event_times_of_other_types(spark: Any, feed: Callable[[str], Feed]) -> None:
+    rows = events(1, 0, 60, 100)
+    wanted = bag(replayed(spark, {"a": feed("a").put(rows)}, [SLIDE])[0])
+    df = feed("a").replay()
+    forms = {
+        "text": ("CAST(ts AS STRING)", {}),
+        "ntz": ("CAST(ts AS TIMESTAMP_NTZ)", {}),
+        "us": ("unix_micros(ts)", {"ts_unit": "us"}),
+    }
+    for name, (form, options) in forms.items():
+        session = Session(spark, shards=4)
+        session.stream("a", df.selectExpr(f"{form} AS ts", "k", "v"), **options)
+        assert bag(until(session.sql(SLIDE).to_df().toArrow(), END)) == wanted, name
+
+
+def test_stop_lets_the_batch_finish(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
+    import time
+
+    seen: list[int] = []
+
+    def slow(df: Any, batch: int) -> None:
+        df.toArrow()
+        time.sleep(0.5)
+        seen.append(batch)
+
+    session = session_over(spark, inputs, live=True)
+    session.sql(SLIDE).write(foreach_batch=slow)
+    run = session.start(str(tmp_path / "cp"))
+    while not run.query.lastProgress and run.active:
+        time.sleep(0.05)
+    run.stop()
+    assert not run.active and run.exception is None
+    commits = [int(p.name) for p in (tmp_path / "cp" / "commits").iterdir() if p.name.isdigit()]
+    assert sorted(seen) == sorted(commits)
