@@ -33,12 +33,17 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def _load(connection: duckdb.DuckDBPyConnection, case: Case, name: str, rows: list[dict[str, Any]]) -> None:
     connection.execute(
-        f"CREATE OR REPLACE TABLE {name} (moment BIGINT, ts BIGINT, k BIGINT, j BIGINT, s VARCHAR, x DOUBLE, v BIGINT)"
+        f"CREATE OR REPLACE TABLE {name} (moment BIGINT, ts BIGINT, "
+        "k BIGINT, j BIGINT, i INTEGER, s VARCHAR, x DOUBLE, m DECIMAL(9, 2), v BIGINT)"
     )
-    values = [[r["ts"] * case.unit, r["ts"], r["k"], r["j"], r["s"], r["x"], r["v"]] for r in rows]
+    values: list[Any] = []
+    for row in rows:
+        moment = case.moment(row)
+        if moment is not None:
+            values += [moment, moment if case.clock else row["ts"], *(v for c, v in row.items() if c != "ts")]
     if values:
-        places = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(values))
-        connection.execute(f"INSERT INTO {name} VALUES {places}", list(chain.from_iterable(values)))
+        line = "(" + ", ".join("?" * 9) + ")"
+        connection.execute(f"INSERT INTO {name} VALUES {', '.join([line] * (len(values) // 9))}", values)
 
 
 def _sql(case: Case, t: int) -> str:
@@ -72,7 +77,7 @@ def _beat(case: Case, source: Source) -> tuple[int, int]:
 
 def _instants(case: Case, until: int | None) -> list[int]:
     """Every entry and expiry; with SLIDE the ticks from the first entry to the last expiry."""
-    moves = [(s, *_stay(case, s, r["ts"] * case.unit)) for s in case.query.sources for r in case.streams[s.stream]]
+    moves = [(s, *_stay(case, s, moment)) for s in case.query.sources for moment in case.moments(s.stream)]
     if not moves:
         return []
     if not case.query.slides:

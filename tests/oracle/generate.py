@@ -7,6 +7,8 @@ same pieces for DuckDB, so the second oracle shares neither parser nor binder wi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -17,6 +19,7 @@ from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 
 UNIT_WORDS = {1: "MICROSECONDS", 1_000: "MILLISECONDS", 1_000_000: "SECONDS"}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NAMES = ("A", "B", "C", "D")
 
 
@@ -88,10 +91,14 @@ class QuerySpec:
 
 @dataclass(frozen=True)
 class Case:
-    """One drawn case. ``streams``: rows in arrival order, ``ts`` in ``unit`` microseconds."""
+    """One drawn case.
+
+    ``streams``: rows in arrival order; ``ts`` counts ``unit`` microseconds, or is a datetime if ``clock``.
+    """
 
     seed: int
     unit: int
+    clock: bool
     streams: dict[str, list[dict[str, Any]]]
     slack: dict[str, int]
     query: QuerySpec
@@ -103,16 +110,37 @@ class Case:
 
     @property
     def catalog(self) -> Catalog:
-        schema = Schema.of(ts=pa.int64(), k=pa.int64(), j=pa.int64(), s=pa.string(), x=pa.float64(), v=pa.int64())
+        schema = Schema.of(
+            ts=pa.timestamp("us", "UTC") if self.clock else pa.int64(),
+            k=pa.int64(),
+            j=pa.int64(),
+            i=pa.int32(),
+            s=pa.string(),
+            x=pa.float64(),
+            m=pa.decimal128(9, 2),
+            v=pa.int64(),
+        )
+        ts_unit = 1 if self.clock else self.unit
         streams = [
-            Stream(n, schema, "ts", slack=self.slack[n] * self.unit, ts_unit=self.unit, order=i)
+            Stream(n, schema, "ts", slack=self.slack[n] * self.unit, ts_unit=ts_unit, order=i)
             for i, n in enumerate(self.streams)
         ]
         return Catalog(tuple(streams))
 
+    def moment(self, row: dict[str, Any]) -> int | None:
+        """Event time of a row in microseconds."""
+        ts = row["ts"]
+        if isinstance(ts, datetime):
+            return (ts - EPOCH) // timedelta(microseconds=1)
+        return None if ts is None else ts * self.unit
+
+    def moments(self, stream: str) -> list[int]:
+        """Event times of a stream's rows in arrival order, without the rows that have none."""
+        return [t for t in map(self.moment, self.streams[stream]) if t is not None]
+
     def last_instant(self) -> int:
         """Event time of the newest row, microseconds (0 without rows)."""
-        return max((r["ts"] * self.unit for rows in self.streams.values() for r in rows), default=0)
+        return max((t for n in self.streams for t in self.moments(n)), default=0)
 
     def cuts(self, rng: Random, most: int = 5) -> list[dict[str, list[dict[str, Any]]]]:
         """The rows cut into 1..``most`` batches at random places; a batch may lack some streams, or all."""
@@ -126,17 +154,25 @@ class Case:
         return batches
 
 
-def draw_case(seed: int) -> Case:
-    """The case of a seed."""
+def draw_case(seed: int, size: int = 1, disorder: int = 0) -> Case:
+    """The case of a seed.
+
+    ``size``: times as many rows over as much more time, over at most two windows. ``disorder``: time units by which
+    rows may come later than the declared slack.
+    """
     rng = Random(seed)
     unit = rng.choice(list(UNIT_WORDS))
-    query = draw_query(rng)
+    clock = rng.random() < 0.3
+    query = draw_query(rng, 2 if size > 1 else 4)
     used = sorted({s.stream for s in query.sources})
-    base = rng.choice((0, 0, 7, 1_700_000_000))
+    base = rng.choice((0, 0, 7, -6, 1_700_000_000))
     slack = {n: rng.choice((0, 0, 1, 4)) for n in used}
     few, many = {1: (0, 16), 2: (1, 14), 3: (3, 11), 4: (4, 9)}[len(query.sources)]
-    streams = {n: draw_rows(rng, rng.randint(few, many), base, slack[n]) for n in used}
-    return Case(seed, unit, streams, slack, query, draw_options(rng, query, unit))
+    streams = {}
+    for n in used:
+        rows = draw_rows(rng, size * rng.randint(few, many), base, 12 * size, slack[n] + disorder)
+        streams[n] = [{**r, "ts": _as_time(r["ts"], unit, clock)} for r in rows]
+    return Case(seed, unit, clock, streams, slack, query, draw_options(rng, query, unit))
 
 
 def draw_options(rng: Random, query: QuerySpec, unit: int) -> QueryOptions:
@@ -147,33 +183,39 @@ def draw_options(rng: Random, query: QuerySpec, unit: int) -> QueryOptions:
     return QueryOptions(bounds=bounds, origin=origin, granule=rng.choice((1, unit)))
 
 
-def draw_rows(rng: Random, count: int, base: int, slack: int) -> list[dict[str, Any]]:
-    """Rows over about 12 time units with ties; each arrives at most ``slack`` units behind a newer one."""
-    times = sorted(base + rng.randint(0, 12) for _ in range(count))
-    arrival = sorted(times, key=lambda t: t + rng.random() * slack)
+def draw_rows(rng: Random, count: int, base: int, span: int, slack: int) -> list[dict[str, Any]]:
+    """Rows over ``span`` time units with ties, each at most ``slack`` units behind a newer one; few without a time."""
+    times = sorted(base + rng.randint(0, span) for _ in range(count))
+    arrival: list[int | None] = sorted(times, key=lambda t: t + rng.random() * slack)
+    if rng.random() < 0.1:
+        arrival.insert(rng.randint(0, count), None)
     keys = rng.randint(1, 3)
     return [{"ts": t, **_values(rng, keys)} for t in arrival]
 
 
+def _as_time(ts: int | None, unit: int, clock: bool) -> Any:
+    return EPOCH + timedelta(microseconds=ts * unit) if clock and ts is not None else ts
+
+
 def _values(rng: Random, keys: int) -> dict[str, Any]:
-    return {
-        "k": _sometimes_null(rng, rng.randint(1, keys)),
-        "j": _sometimes_null(rng, rng.randint(1, 2)),
-        "s": _sometimes_null(rng, rng.choice(("p", "p", "q", "r"))),
-        "x": _sometimes_null(rng, rng.choice((0.0, -0.0, 0.5, 1.25, -2.0, float("nan")))),
-        "v": _sometimes_null(rng, rng.randint(-3, 6)),
+    values = {
+        "k": rng.randint(1, keys),
+        "j": rng.randint(1, 2),
+        "i": rng.randint(0, 2),
+        "s": rng.choice(("p", "p", "q", "r")),
+        "x": rng.choice((0.0, -0.0, 0.5, 1.25, -2.0, 1.0, float("nan"))),
+        "m": rng.choice((Decimal("0.00"), Decimal("0.50"), Decimal("1.00"), Decimal("-2.25"))),
+        "v": rng.randint(-3, 6),
     }
-
-
-def _sometimes_null(rng: Random, value: Any) -> Any:
-    return None if rng.random() < 0.08 else value
+    return {c: None if rng.random() < 0.08 else v for c, v in values.items()}
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-def draw_query(rng: Random) -> QuerySpec:
-    count = rng.choices((1, 2, 3, 4), (8, 8, 4, 2))[0]
+def draw_query(rng: Random, most: int = 4) -> QuerySpec:
+    """A query over 1 to ``most`` windows."""
+    count = min(most, rng.choices((1, 2, 3, 4), (8, 8, 4, 2))[0])
     sources = draw_sources(rng, count)
     aliases = [s.alias for s in sources]
     on = tuple(draw_join(rng, aliases, i) for i in range(1, count))
@@ -220,6 +262,9 @@ def draw_join(rng: Random, aliases: list[str], i: int) -> tuple[str, ...]:
             [("j", "k")],
             [("s", "s")],
             [("x", "x")],
+            [("i", "k")],
+            [("k", "x")],
+            [("m", rng.choice(("m", "k", "x")))],
             [("k", "k"), ("s", "s")],
             [("j", "j"), ("k", "k")],
         )
@@ -236,7 +281,7 @@ def draw_join(rng: Random, aliases: list[str], i: int) -> tuple[str, ...]:
                     f"{old}.v + {new}.v > 3",
                     f"({old}.v > 2 OR {new}.v > 2)",
                     f"{old}.ts <= {new}.ts",
-                    f"{new}.ts - {old}.ts BETWEEN -2 AND 3",
+                    f"{new}.i - {old}.k BETWEEN -1 AND 1",
                 )
             )
         )
@@ -255,6 +300,8 @@ def draw_filter(rng: Random, aliases: list[str]) -> str:
             f"{a}.s LIKE 'p%'",
             f"{a}.x IS NOT NULL",
             f"{a}.x >= 0",
+            f"{a}.m <> 0.5",
+            f"{a}.i < {a}.k",
             f"NOT {a}.x > 1",
             f"{a}.k / {a}.v > 0.4",
             f"{a}.v DIV 2 = 1",
@@ -279,6 +326,9 @@ def draw_items(rng: Random, aliases: list[str]) -> tuple[tuple[str, str], ...]:
                     f"{a}.v",
                     f"{a}.ts",
                     f"{a}.v + {b}.k",
+                    f"{a}.m",
+                    f"{a}.m * 2 + {b}.i",
+                    f"{a}.i + {b}.x",
                     f"{a}.v * 2 - 1",
                     f"{a}.x / {b}.v",
                     f"{a}.v DIV 2",
@@ -294,7 +344,7 @@ def draw_items(rng: Random, aliases: list[str]) -> tuple[tuple[str, str], ...]:
 
 def draw_group(rng: Random, aliases: list[str]) -> str:
     a = rng.choice(aliases)
-    return rng.choice((f"{a}.k", f"{a}.k", f"{a}.s", f"{a}.x", f"{a}.j", f"{a}.v % 2"))
+    return rng.choice((f"{a}.k", f"{a}.k", f"{a}.s", f"{a}.x", f"{a}.j", f"{a}.m", f"{a}.i", f"{a}.v % 2"))
 
 
 def draw_aggregate(rng: Random, aliases: list[str]) -> str:
@@ -307,6 +357,13 @@ def draw_aggregate(rng: Random, aliases: list[str]) -> str:
             f"COUNT(DISTINCT {a}.k)",
             f"COUNT(DISTINCT {a}.x)",
             f"COUNT(DISTINCT {a}.s)",
+            f"COUNT(DISTINCT {a}.m)",
+            f"SUM({a}.m)",
+            f"AVG({a}.m)",
+            f"MAX({a}.m)",
+            f"SUM({a}.i)",
+            f"AVG({a}.i * 3)",
+            f"MIN({a}.ts)",
             f"SUM({a}.v)",
             f"SUM({a}.x)",
             f"SUM({a}.v * 2 + {b}.k)",
