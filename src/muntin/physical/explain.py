@@ -26,7 +26,7 @@ from muntin.physical.stage import (
 from muntin.plan.exprs import TRUE, Agg, Expr
 from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan
 from muntin.plan.patterns import pattern
-from muntin.plan.windows import Now, Range, Unbounded, Window
+from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
 
 Show = Callable[[Expr], str]
 
@@ -58,6 +58,9 @@ def window_text(window: Window) -> str:
             return "[NOW]"
         case Unbounded():
             return "[UNBOUNDED]"
+        case Rows(count, slide, by):
+            head = f"PARTITION BY {', '.join(by)} ROWS {count}" if by else f"ROWS {count}"
+            return f"[{head}]" if slide is None else f"[{head} SLIDE {slide}]"
 
 
 def _tree(node: Node, show: Show, depth: int) -> Iterator[str]:
@@ -82,6 +85,8 @@ def _node(node: Node, show: Show) -> str:
             return "Project " + ", ".join(f"{show(e)} AS {n}" for n, e in exprs)
         case Output(_, kind):
             return f"Output {kind}"
+        case _:
+            return type(node).__name__
 
 
 def _agg(a: Agg, show: Show) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from muntin.core.schema import Field, Schema
-from muntin.plan.catalog import Stream
+from muntin.plan.catalog import Stream, Table
 from muntin.plan.exprs import Agg, Column, Expr, columns_of
 from muntin.plan.windows import QueryOptions, Range, Ticks, Window, tick_origin
 
@@ -123,7 +123,180 @@ class Project:
         return (self.input,)
 
 
-OutputKind = OneOf["rstream", "istream", "dstream", "changes"]
+@dataclass(frozen=True)
+class TableScan:
+    """A registered table under an alias: a relation that changes with time as its kind says (thesis 3.3.1).
+
+    Exposes every column as ``alias.column``.
+    """
+
+    table: Table
+    alias: str
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(f"{self.alias}.{f.name}", f.type) for f in self.table.schema))
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Rewindow:
+    """A window on a query's output stream: a windowed sub-query in FROM, a view that is a stream, or Wstream.
+
+    ``input`` is an ``Output`` of kind istream, dstream or rstream; its rows have the instant at which they came out as
+    event time. Columns keep the names that the input gives.
+    """
+
+    input: Output
+    window: Window
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Each row once."""
+
+    input: Node
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class SemiJoin:
+    """Rows of ``left`` for which some row of ``right`` makes ``predicate`` true (``anti``: for which none does).
+
+    EXISTS, IN, LEFT SEMI; NOT EXISTS, LEFT ANTI. Duplicates of ``left`` are kept. ``null_aware`` (x, y): NOT IN; a row
+    also fails when x or any y is NULL while ``right`` (its rows that satisfy ``predicate``) has rows.
+    """
+
+    left: Node
+    right: Node
+    predicate: Expr
+    anti: bool = False
+    null_aware: tuple[Expr, Expr] | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.predicate, Schema(self.left.schema.fields + self.right.schema.fields), "SemiJoin")
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class OuterJoin:
+    """SQL's outer join of two inputs; columns of both, NULL where there is no partner."""
+
+    left: Node
+    right: Node
+    predicate: Expr
+    side: OneOf["left", "right", "full"]
+
+    def __post_init__(self) -> None:
+        _check(self.predicate, self.schema, "OuterJoin")
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.left.schema.fields + self.right.schema.fields)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+SetKind = OneOf["union_all", "except", "except_all", "intersect", "intersect_all"]
+
+
+@dataclass(frozen=True)
+class SetOp:
+    """Bags of equal schemas (names of the left): UNION ALL; EXCEPT ALL keeps max(v1 - v2, 0) copies, INTERSECT ALL
+    min(v1, v2); EXCEPT and INTERSECT their DISTINCT. UNION is Distinct over union_all."""
+
+    kind: SetKind
+    left: Node
+    right: Node
+
+    def __post_init__(self) -> None:
+        if [f.type for f in self.left.schema] != [f.type for f in self.right.schema]:
+            raise ValueError(f"{self.kind} of different schemas: {self.left.schema} and {self.right.schema}")
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Each row of ``left`` with aggregates over the rows of ``right`` for which ``predicate`` (over both) is true.
+
+    A scalar sub-query, correlated or not: over no rows a count is 0 and the others are NULL. The aggregate "single"
+    (argument's type) is the one value of at most one row. Exposes left's columns and the aggregates' names.
+    """
+
+    left: Node
+    right: Node
+    predicate: Expr
+    aggs: tuple[tuple[str, Agg], ...]
+
+    def __post_init__(self) -> None:
+        _check(self.predicate, Schema(self.left.schema.fields + self.right.schema.fields), "Apply")
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.left.schema.fields + tuple(Field(n, a.type) for n, a in self.aggs))
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The first ``count`` rows in the order of ``keys`` ((expression, descending, nulls first)); ties: by all columns
+    ascending, NULLs first, so that the answer is determined."""
+
+    input: Node
+    keys: tuple[tuple[Expr, bool, bool], ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        for e, _, _ in self.keys:
+            _check(e, self.input.schema, "TopK")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+OutputKind = OneOf["rstream", "istream", "dstream", "changes", "istream_restore", "rstream_restore"]
 
 
 @dataclass(frozen=True)
@@ -142,7 +315,22 @@ class Output:
         return (self.input,)
 
 
-Node = Scan | Filter | Join | Aggregate | Project | Output
+Node = (
+    Scan
+    | TableScan
+    | Rewindow
+    | Filter
+    | Join
+    | Aggregate
+    | Project
+    | Distinct
+    | SemiJoin
+    | OuterJoin
+    | SetOp
+    | Apply
+    | TopK
+    | Output
+)
 
 
 @dataclass(frozen=True)

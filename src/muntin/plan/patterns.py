@@ -8,8 +8,24 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from muntin.plan.nodes import Aggregate, Filter, Join, Node, Output, Project, Scan
-from muntin.plan.windows import Now, Range, Unbounded, Window
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    Output,
+    OuterJoin,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TableScan,
+    TopK,
+)
+from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
 
 
 class Pattern(IntEnum):
@@ -34,6 +50,20 @@ def pattern(node: Node) -> Pattern:
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case Aggregate():
             return Pattern.STR  # a new value replaces the old one whenever a row comes or goes
+        case TableScan(table=table):
+            # rows of a static table never leave; a change stream may take any row away
+            return Pattern.MON if table.kind == "static" else Pattern.STR
+        case Rewindow(window=window):
+            return _window(window)
+        case Distinct(input=child):
+            # a later duplicate stands in when the shown one expires, with an expiry known when it is emitted
+            return max(pattern(child), Pattern.WK) if pattern(child) is not Pattern.MON else Pattern.MON
+        case SemiJoin() | OuterJoin() | Apply() | TopK():
+            return Pattern.STR  # a row of one input takes results of the other away, or brings them back
+        case SetOp(kind="union_all", left=left, right=right):
+            return max(pattern(left), pattern(right))
+        case SetOp():
+            return Pattern.STR
         case Output(input=child, kind=kind):
             # the streams of insertions, deletions and whole answers are append-only; a change stream keeps its pattern
             return pattern(child) if kind == "changes" else Pattern.MON
@@ -45,3 +75,5 @@ def _window(window: Window) -> Pattern:
             return Pattern.MON
         case Range() | Now():
             return Pattern.WKS
+        case Rows():
+            return Pattern.STR  # the next row decides which one leaves, and when

@@ -14,10 +14,14 @@ Bounds = OneOf["half_open", "closed", "start"]
 
 @dataclass(frozen=True)
 class Range:
-    """``[RANGE length]`` or ``[RANGE length SLIDE slide]`` (same as ``[WINDOW length SLIDE slide]``), microseconds."""
+    """``[RANGE length]`` or ``[RANGE length SLIDE slide]`` (same as ``[WINDOW length SLIDE slide]``), microseconds.
+
+    ``internal``: the window bounds what is combined, but results once produced never leave (thesis 3.3.2).
+    """
 
     length: int
     slide: int | None = None
+    internal: bool = False
 
     def __post_init__(self) -> None:
         if self.length <= 0 or (self.slide is not None and self.slide <= 0):
@@ -34,7 +38,23 @@ class Unbounded:
     """``[UNBOUNDED]`` or no window: every row so far."""
 
 
-Window = Range | Now | Unbounded
+@dataclass(frozen=True)
+class Rows:
+    """``[ROWS count]``: the latest rows including the current one; ``[PARTITION BY by ROWS count]``: of each partition.
+
+    ``slide``: the contents change only when the number of rows so far is a multiple of it. ``by``: column names.
+    """
+
+    count: int
+    slide: int | None = None
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.count <= 0 or (self.slide is not None and self.slide <= 0):
+            raise ValueError(f"window sizes and slides are positive: {self}")
+
+
+Window = Range | Now | Unbounded | Rows
 
 
 @dataclass(frozen=True)
@@ -84,6 +104,8 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
                 return start, exp
             origin = tick_origin(window, options)
             return ceil_to(start, slide, origin), ceil_to(exp, slide, origin)
+        case Rows():
+            raise ValueError("when a row leaves a window of rows is known only when later rows come")
 
 
 def _bounds(ts: Instants, length: int, options: QueryOptions) -> tuple[Instants, Instants]:
