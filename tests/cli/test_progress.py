@@ -46,11 +46,15 @@ def test_log_lines_now_and_then() -> None:
         rows: int = 5
 
     out = io.StringIO()
-    with Progress(out, Metrics) as progress:
+    numbers = Metrics()
+    with Progress(out, lambda: numbers) as progress:
         progress.look()
         assert out.getvalue() == ""
         progress._printed -= 60
         progress.look()
         progress.look()
-    assert out.getvalue().count("batch 3") == 1
+        assert out.getvalue().count("batch 3") == 1
+        numbers.batch = 4
+        progress.look()
+    assert out.getvalue().count("batch 3") == out.getvalue().count("batch 4") == 1
     assert flat(None) == {}

@@ -61,4 +61,4 @@ def test_end_and_failure() -> None:
     with running.stops() as asked:
         assert running.attend(FakeRun(3), asked, out) == 0
         assert running.attend(FakeRun(2, DataError("row 7 is bad")), asked, out) == 1
-    assert out.getvalue() == "muntin: the pipeline failed: row 7 is bad\n"
+    assert out.getvalue().endswith("\nmuntin: the pipeline failed: row 7 is bad\n")

@@ -38,7 +38,7 @@ class Rate:
 
 
 class Progress:
-    """Prints ``read()`` (what ``run.metrics()`` gives) while it is open."""
+    """Prints ``read()`` (what ``run.metrics()`` gives) while it is open; the last numbers stay when it closes."""
 
     def __init__(self, out: TextIO, read: Callable[[], Any]) -> None:
         self._read = read
@@ -46,7 +46,7 @@ class Progress:
         self._live = Live(console=self._console, transient=True, auto_refresh=False) if out.isatty() else None
         self._rate = Rate()
         self._printed = time.monotonic()
-        self._last = ""
+        self._text = self._last = ""
 
     def __enter__(self) -> Progress:
         if self._live:
@@ -56,12 +56,15 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
+        if self._text not in ("", self._last):
+            self._console.print(Text(self._text), soft_wrap=True)
 
     def look(self) -> None:
         """Read the metrics once and show them if it is time."""
         now = time.monotonic()
         numbers = flat(self._read())
         text = line(numbers, self._rate.look(int(numbers.get("rows") or 0), now))
+        self._text = text if numbers else ""
         if self._live:
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
         elif text != self._last and now - self._printed >= LOG_EVERY:
