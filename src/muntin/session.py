@@ -55,8 +55,8 @@ class Session:
     Args:
         spark: the user's own session, or ``muntin.local_spark()``.
         shards: number of places that rows are spread over by key; fixed for the life of a checkpoint.
-        store: directory or URI of the pane store of queries taken as ``to_df()``; ``start`` keeps its own in the checkpoint.
-        partitions: Spark tasks that the shards share (default: the cores, at most one a shard); may change at a restart.
+        store: directory or URI for the windows of queries taken as ``to_df()``; ``start`` keeps its own.
+        partitions: Spark tasks that the shards share (default: the cores); may change at a restart.
     """
 
     def __init__(
@@ -136,8 +136,9 @@ class Session:
     def sql(self, text: str, name: str | None = None, **options: Any) -> Query:
         """Register a continuous query.
 
-        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy`` (see ``plan.windows.QueryOptions``;
-        durations as text or microseconds). Raises QueryError with line and column when the text is wrong.
+        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy`` (see
+        ``plan.windows.QueryOptions``; durations as text or microseconds). Raises QueryError with line and column when
+        the text is wrong.
         """
         name = name or next(n for n in (f"query{i}" for i in range(1, 10**9)) if n not in self.queries)
         if name in self.queries:
@@ -235,8 +236,9 @@ class Query:
     def to_df(self) -> DataFrame:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.
 
-        A live query keeps its windows under ``Session(store=...)``, else under Spark's ``spark.sql.streaming.checkpointLocation``.
-        Raises ConfigError when neither is set, or when the inputs are of both kinds.
+        A live query keeps its windows under ``Session(store=...)``, else under Spark's
+        ``spark.sql.streaming.checkpointLocation``. Raises ConfigError when neither is set, or when the inputs are of
+        both kinds.
         """
         s = self.session
         return result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
@@ -250,7 +252,9 @@ class Query:
         options: Mapping[str, Any] | None = None,
         foreach_batch: ForeachBatch | None = None,
     ) -> Query:
-        """Set the sink for ``session.start``: Spark format and path, ``"memory"`` (see ``rows``), or a function of (df, batch id).
+        """Set the sink for ``session.start``.
+
+        Spark format and path, ``"memory"`` (see ``rows``), or a function of (df, batch id).
 
         parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``.
         """
@@ -269,7 +273,7 @@ class Query:
         return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger)
 
     def metrics(self) -> Metrics | None:
-        """Numbers of the newest complete batch, from the running pipeline, else from the pane store; None before the first."""
+        """Numbers of the newest complete batch, None before the first: from the run, else from the pane store."""
         if self.run is not None:
             found: Metrics | None = self.run.metrics(self.name)
             return found

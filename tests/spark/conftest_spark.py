@@ -60,8 +60,8 @@ def events(seed: int, start_s: int, seconds: int, rows: int, keys: int = 5, diso
 def bag(table: pa.Table) -> list[tuple[Any, ...]]:
     """The rows in an order of their own, to compare answers as bags (floats to 9 digits)."""
     columns = [c for c in table.column_names if c != "batch"]
-    rows = [tuple(round(v, 9) if isinstance(v, float) else v for v in r.values()) for r in table.select(columns).to_pylist()]
-    return sorted(rows, key=repr)
+    rows = table.select(columns).to_pylist()
+    return sorted((tuple(round(v, 9) if isinstance(v, float) else v for v in r.values()) for r in rows), key=repr)
 
 
 def until(table: pa.Table, ts: int) -> pa.Table:

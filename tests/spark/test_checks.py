@@ -45,7 +45,7 @@ def test_another_shard_count(spark: Any, source: Feed, checkpoint: Path) -> None
 
 
 def test_a_changed_option(spark: Any, source: Feed, checkpoint: Path) -> None:
-    with pytest.raises(ConfigError, match="slack was 0 at checkpoint .* and is 5000000"):
+    with pytest.raises(ConfigError, match=r"slack was 0 at checkpoint .* and is 5000000"):
         start(spark, source, checkpoint, slack="5 seconds")
 
 
@@ -53,7 +53,7 @@ def test_a_changed_schema(spark: Any, source: Feed, checkpoint: Path) -> None:
     session = Session(spark, shards=4)
     session.stream("a", source.live().selectExpr("ts", "CAST(k AS STRING) AS k", "1 AS extra", "j", "v"))
     session.sql(TEXT).write()
-    with pytest.raises(ConfigError, match="'a': its schema changed .*name is gone; extra is new; k was int64 and is string"):
+    with pytest.raises(ConfigError, match=r"schema changed .*name is gone; extra is new; k was int64 and is string"):
         session.start(str(checkpoint))
 
 
@@ -96,13 +96,13 @@ def test_a_damaged_store(spark: Any, source: Feed, checkpoint: Path) -> None:
         data = bytearray(path.read_bytes())
         data[-3] ^= 1
         path.write_bytes(bytes(data))
-    with pytest.raises(StoreError, match="corrupt|checksum|damaged"):
+    with pytest.raises(StoreError, match=r"corrupt|checksum|damaged"):
         start(spark, source, checkpoint).await_termination()
 
 
 def test_a_checkpoint_of_something_else(spark: Any, source: Feed, checkpoint: Path) -> None:
     (checkpoint / "muntin.json").unlink()
-    with pytest.raises(StoreError, match="was not written by session.start"):
+    with pytest.raises(StoreError, match=r"was not written by session.start"):
         start(spark, source, checkpoint)
 
 
@@ -127,11 +127,11 @@ def test_what_a_session_refuses(spark: Any, source: Feed, tmp_path: Path) -> Non
     session.stream("a", source.live())
     with pytest.raises(ConfigError, match="'A' already"):
         session.stream("A", source.live())
-    with pytest.raises(ConfigError, match="no column 'when'.*it has ts, k, j, v, name"):
+    with pytest.raises(ConfigError, match=r"no column 'when'.*it has ts, k, j, v, name"):
         session.stream("b", source.live(), ts="when")
     with pytest.raises(ConfigError, match="'k' is an integer; say its unit"):
         session.stream("b", source.live(), ts="k")
-    with pytest.raises(ConfigError, match="'b': slack: .*5 parsecs|parsecs"):
+    with pytest.raises(ConfigError, match=r"'b': slack: .*5 parsecs|parsecs"):
         session.stream("b", source.live(), slack="5 parsecs")
     with pytest.raises(ConfigError, match="on_bad_time is"):
         session.stream("b", source.live(), on_bad_time="ignore")  # type: ignore[arg-type]

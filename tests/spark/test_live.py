@@ -155,7 +155,7 @@ def test_bad_times_are_dropped_and_counted_or_fail(spark: Any, feed: Callable[[s
         drain(strict, tmp_path / "fail")
     replay = Session(spark, shards=4)
     replay.stream("a", source.replay(), on_bad_time="fail")
-    with pytest.raises(Exception, match="DataError.*no usable event time"):
+    with pytest.raises(Exception, match=r"DataError.*no usable event time"):
         replay.sql(SLIDE).to_df().count()
 
 

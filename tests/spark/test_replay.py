@@ -14,7 +14,8 @@ from muntin.session import Session
 pytestmark = pytest.mark.spark
 
 QUERIES = {
-    "slide": "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM a [RANGE 20 SECONDS SLIDE 3 SECONDS] WHERE v > 20 GROUP BY k",
+    "slide": "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM a [RANGE 20 SECONDS SLIDE 3 SECONDS] WHERE v > 20 GROUP "
+    "BY k",
     "changes": "SELECT k, MAX(v) AS top FROM a [RANGE 5 SECONDS] GROUP BY k",
     "join": "SELECT x.k, COUNT(*) AS n, AVG(y.v) AS mean "
     "FROM a x [RANGE 10 SECONDS SLIDE 1 SECOND], b y [RANGE 6 SECONDS] WHERE x.j = y.j GROUP BY x.k",

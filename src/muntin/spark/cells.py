@@ -76,7 +76,8 @@ class DriverStore:
             others = self._query_ids()
             if others:
                 raise StoreError(
-                    f"the pane store at {self.root} belongs to another pipeline (query {others[0]}), the checkpoint is new; "
+                    f"the pane store at {self.root} belongs to another pipeline (query {others[0]}), the checkpoint "
+                    "is new; "
                     "restore the checkpoint that belongs to it, or start with an empty directory"
                 )
             return
@@ -86,7 +87,8 @@ class DriverStore:
         latest = store.latest_version()
         if latest is not None and latest > max(planned, 0):
             raise StoreError(
-                f"the pane store at {self.root} is newer than the checkpoint: it holds version {latest}, the checkpoint has "
+                f"the pane store at {self.root} is newer than the checkpoint: it holds version {latest}, the "
+                "checkpoint has "
                 f"planned batches up to {planned}. Use the checkpoint that belongs to it, or start a new one"
             )
 

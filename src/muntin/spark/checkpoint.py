@@ -36,7 +36,10 @@ class Checkpoint:
 
 
 def read_checkpoint(path: str) -> Checkpoint:
-    """Read a checkpoint directory, which may not exist yet. Raises StoreError when its record is unreadable or newer."""
+    """Read a checkpoint directory, which may not exist yet.
+
+    Raises StoreError when its record is unreadable or newer.
+    """
     metadata = files.read(files.join(path, "metadata"))
     query_id = json.loads(metadata)["id"] if metadata else None
     raw = files.read(files.join(path, RECORD))
@@ -45,7 +48,9 @@ def read_checkpoint(path: str) -> Checkpoint:
         try:
             record = json.loads(raw)
         except ValueError as e:
-            raise StoreError(f"{files.join(path, RECORD)} is damaged ({e}); restore the checkpoint or start a new one") from e
+            raise StoreError(
+                f"{files.join(path, RECORD)} is damaged ({e}); restore the checkpoint or start a new one"
+            ) from e
         if record.get("format") != FORMAT:
             raise StoreError(
                 f"checkpoint {path} has format {record.get('format')}, this version of Muntin reads {FORMAT}; "
@@ -83,7 +88,8 @@ def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sourc
     if found.record is None:
         if found.query_id is not None:
             raise StoreError(
-                f"checkpoint {found.path} was not written by session.start (it has no {RECORD}); give a directory of its own"
+                f"checkpoint {found.path} was not written by session.start (it has no {RECORD}); give a directory of "
+                "its own"
             )
         return
     if found.record["shards"] != shards:
@@ -97,7 +103,8 @@ def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sourc
         raise ConfigError(
             f"checkpoint {found.path} reads the streams {', '.join(before)} in this order, this session registers "
             f"{', '.join(now)}; Spark tells unnamed sources by position, so register the same ones, name them all "
-            "(spark.readStream.name(...) with spark.sql.streaming.queryEvolution.enableSourceEvolution=true from the first "
+            "(spark.readStream.name(...) with spark.sql.streaming.queryEvolution.enableSourceEvolution=true from the "
+            "first "
             "run), or start a new checkpoint"
         )
     for name in before.keys() & now.keys():
@@ -106,17 +113,19 @@ def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sourc
 
 def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     if before["schema"] != now["schema"]:
-        old, new = ({n: t for n, t in s["schema"]} for s in (before, now))
+        old, new = (dict(s["schema"]) for s in (before, now))
         changes = [f"{n} is gone" for n in old if n not in new] + [f"{n} is new" for n in new if n not in old]
         changes += [f"{n} was {old[n]} and is {new[n]}" for n in old if n in new and old[n] != new[n]]
         raise ConfigError(
-            f"stream {now['name']!r}: its schema changed since checkpoint {path} ({'; '.join(changes) or 'order of columns'}); "
+            f"stream {now['name']!r}: its schema changed since checkpoint {path} "
+            f"({'; '.join(changes) or 'order of columns'}); "
             "register it with the old schema, or start a new checkpoint"
         )
     for key, value in now.items():
         if before.get(key) != value:
             raise ConfigError(
-                f"stream {now['name']!r}: {key} was {before.get(key)!r} at checkpoint {path} and is {value!r}; the state on disk "
+                f"stream {now['name']!r}: {key} was {before.get(key)!r} at checkpoint {path} and is {value!r}; the "
+                "state on disk "
                 "depends on it, so keep the old value or start a new checkpoint"
             )
 
@@ -124,7 +133,7 @@ def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -
 def since(found: Checkpoint, levels: int) -> tuple[int, ...]:
     """For each level of stages the first batch that has it: the recorded one, or the next for a level that is new."""
     known: list[int] = (found.record or {}).get("levels", [])
-    return tuple([*known[:levels], *[found.next_batch] * (levels - len(known))])
+    return (*known[:levels], *[found.next_batch] * (levels - len(known)))
 
 
 def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int, levels: Sequence[int]) -> None:

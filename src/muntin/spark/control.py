@@ -24,6 +24,7 @@ PARTITION = -1
 
 
 def control_path(store: str) -> str:
+    """The directory of the control source."""
     return files.join(store, "control")
 
 

@@ -29,7 +29,8 @@ def plan_feeds(streams: Sequence[Stream], queries: Sequence[PhysicalQuery]) -> l
     plans: list[StreamPlan] = []
     number = 0
     for position, stream in enumerate(streams):
-        plan = _plan_stream(position, [(t, i) for t, i in source_inputs(queries) if i.stream.name == stream.name], number)
+        inputs = [(t, i) for t, i in source_inputs(queries) if i.stream.name == stream.name]
+        plan = _plan_stream(position, inputs, number)
         plans.append(plan)
         number += len(plan.feeds)
     return plans
@@ -46,7 +47,7 @@ def source_inputs(queries: Sequence[PhysicalQuery]) -> Iterator[tuple[Target, So
 
 def _plan_stream(position: int, inputs: list[tuple[Target, SourceInput]], first: int) -> StreamPlan:
     exprs: dict[str, int] = {}
-    shapes: dict[tuple[object, ...], list[tuple[Target, SourceInput]]] = {}
+    shapes: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[tuple[Target, SourceInput]]] = {}
     for target, source in inputs:
         keep = -1 if source.keep == TRUE else _place(source.keep, exprs)
         columns = tuple(_place(e, exprs) for _, e in source.columns)
@@ -74,7 +75,9 @@ def quoted(name: str) -> str:
 
 
 def select(df: DataFrame, stream: Stream, plan: StreamPlan) -> DataFrame:
-    """The stream as the packer takes it: event time, the batch's processing time (fixed per micro-batch), expressions."""
+    """The stream as the packer takes it: event time, the batch's processing time (fixed per micro-batch),
+    expressions.
+    """
     now = F.expr("unix_micros(current_timestamp())").alias("__now")
     computed = [F.expr(text).alias(f"e{i}") for i, text in enumerate(plan.exprs)]
     return df.select(F.col(quoted(stream.ts)).alias("__ts"), now, *computed)

@@ -13,6 +13,7 @@ from muntin.core.errors import ConfigError
 
 
 def join(base: str, *names: str) -> str:
+    """A path below ``base``."""
     return "/".join([base.rstrip("/"), *names])
 
 
@@ -26,16 +27,21 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
     try:
         return fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except Exception as e:
-        raise ConfigError(f"cannot reach {path!r}: {e}; give a local path or a hdfs://, s3://, gs:// or abfs:// address") from e
+        raise ConfigError(
+            f"cannot reach {path!r}: {e}; give a local path or a hdfs://, s3://, gs:// or abfs:// address"
+        ) from e
 
 
 def for_spark(path: str) -> str:
-    """The path as Spark should be given it: local ones as file URIs, so that a default file system does not catch them."""
+    """The path as Spark should be given it: local ones as file URIs, so that a default file system does not catch
+    them.
+    """
     system, inside = resolve(path)
     return Path(inside).as_uri() if isinstance(system, fs.LocalFileSystem) else path
 
 
 def make_dirs(path: str) -> None:
+    """Make a directory and those above it, if they are not there."""
     system, inside = resolve(path)
     system.create_dir(inside, recursive=True)
 

@@ -14,12 +14,15 @@ from muntin.core.watermark import Header
 from muntin.physical.shard import wire_schema
 from muntin.physical.stage import SourceInput
 from muntin.spark import wire
-from muntin.spark.spec import Feed, PipelineSpec
+from muntin.spark.spec import PipelineSpec, Target
 
 
 @dataclass
 class Mail:
-    """One slot's letters at one level. ``derived`` is keyed by (query, input, shard), ``progress`` by (query, shard)."""
+    """One slot's letters at one level.
+
+    ``derived`` is keyed by (query, input, shard), ``progress`` by (query, shard).
+    """
 
     headers: list[Header] = field(default_factory=list)
     now: int = NEVER
@@ -56,13 +59,14 @@ def sort_mail(letters: Iterable[wire.Letter], level: int) -> dict[int, Mail]:
 
 
 def arrived(spec: PipelineSpec, mail: Mail, query: int, level: int, shard: int) -> list[pa.RecordBatch | None]:
-    """What each input of a stage gets on a shard (None: nothing), ordered by (ts, source partition or sender, position)."""
+    """What each input of a stage gets on a shard (None: nothing), ordered by (ts, source partition or sender,
+    position).
+    """
     inputs = spec.queries[query].stages[level].inputs
-    feeds = feeds_of(spec, query, level)
     found: list[pa.RecordBatch | None] = []
     for i, source in enumerate(inputs):
         if isinstance(source, SourceInput):
-            feed = feeds[i]
+            feed = spec.feed_of[Target(query, level, i)]
             letters, sent = mail.rows.get((feed.number, shard)), feed.schema
         else:
             letters, sent = mail.derived.get((query, i, shard)), wire_schema(source)
@@ -70,13 +74,11 @@ def arrived(spec: PipelineSpec, mail: Mail, query: int, level: int, shard: int) 
     return found
 
 
-def feeds_of(spec: PipelineSpec, query: int, level: int) -> dict[int, Feed]:
-    """The feed of each source input of a stage, by input position."""
-    return {t.input: f for f in spec.feeds for t in f.targets if t.query == query and t.level == level}
-
-
 def canonical(letters: list[wire.Letter], sent: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:
-    """All rows of the letters by (ts, part, seq, position), under the names of ``wanted``. Always a fresh, aligned copy."""
+    """All rows of the letters by (ts, part, seq, position), under the names of ``wanted``.
+
+    Always a fresh, aligned copy.
+    """
     ordered = sorted(letters, key=lambda x: (x.source, x.part, x.seq))
     batches = [wire.decode(x.blob, sent) for x in ordered]
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)

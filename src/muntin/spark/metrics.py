@@ -21,9 +21,9 @@ class Metrics:
     """One query in one batch (or the whole pipeline). Times are microseconds.
 
     ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
-    coming late or without an event time; ``results``: rows out; ``state_rows``: rows remembered; ``state_bytes``: bytes written
-    to the pane store; ``watermark``: every instant before it is answered (None: none yet); ``lag``: the batch's processing
-    time minus the watermark.
+    coming late or without an event time; ``results``: rows out; ``state_rows``: rows remembered; ``state_bytes``:
+    bytes written to the pane store; ``watermark``: every instant before it is answered (None: none yet); ``lag``: the
+    batch's processing time minus the watermark.
     """
 
     batch: int
@@ -52,7 +52,8 @@ def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
         for key, values in report.items():
             mine = sums.setdefault(key, {})
             for name, value in values.items():
-                mine[name] = max(mine.get(name, value), value) if name in ("watermark", "now") else mine.get(name, 0) + value
+                high = name in ("watermark", "now")
+                mine[name] = max(mine.get(name, value), value) if high else mine.get(name, 0) + value
     return {key: _metrics(batch, values) for key, values in sums.items()}
 
 
@@ -72,11 +73,18 @@ def add_up(before: RunMetrics | None, batch: int, found: Mapping[str, Metrics], 
     base = before or RunMetrics(batch)
     per_query = [found[s] for s in set(names.values()) if s in found]
     return RunMetrics(
-        batch, rows=base.rows + whole.rows, late=base.late + sum(m.late for m in per_query), bad=base.bad + whole.bad,
-        results=base.results + sum(m.results for m in queries.values()), state_rows=sum(m.state_rows for m in per_query),
-        state_bytes=whole.state_bytes, watermark=min(marks) if marks else None, lag=max(lags) if lags else None,
-        batches=base.batches + 1, queries=queries,
-    )  # fmt: skip
+        batch,
+        rows=base.rows + whole.rows,
+        late=base.late + sum(m.late for m in per_query),
+        bad=base.bad + whole.bad,
+        results=base.results + sum(m.results for m in queries.values()),
+        state_rows=sum(m.state_rows for m in per_query),
+        state_bytes=whole.state_bytes,
+        watermark=min(marks) if marks else None,
+        lag=max(lags) if lags else None,
+        batches=base.batches + 1,
+        queries=queries,
+    )
 
 
 def report_to_log(metrics: RunMetrics) -> None:

@@ -42,7 +42,10 @@ def packer(spec: PipelineSpec, stream: int) -> Task:
 
 
 def event_times(column: pa.Array, unit: int) -> tuple[Instants, NDArray[np.bool_]]:
-    """Microseconds, and which of them are usable. Timestamps of any zone, or integers counted in ``unit`` microseconds."""
+    """Microseconds, and which of them are usable.
+
+    Timestamps of any zone, or integers counted in ``unit`` microseconds.
+    """
     if pa.types.is_timestamp(column.type):
         column, unit = column.cast(pa.timestamp("us", column.type.tz)), 1
     raw = pc.fill_null(column.cast(pa.int64()), USABLE).to_numpy(zero_copy_only=False)
@@ -111,7 +114,8 @@ class Packer:
         if self.source.on_bad_time == "fail":
             row = self.read + int(np.argmin(good))
             raise DataError(
-                f"stream {self.source.name!r}: row {row} of partition {self.partition} has no usable event time (column "
+                f"stream {self.source.name!r}: row {row} of partition {self.partition} has no usable event time "
+                "(column "
                 f"{self.source.ts!r} is NULL, unreadable or beyond reach); mend the data, or register the stream with "
                 'on_bad_time="drop" to count and skip such rows'
             )
@@ -155,7 +159,8 @@ def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.boo
     """The batch's rows of one feed, in the feed's wire schema."""
     keep = good
     if feed.keep >= 0:
-        keep = good & np.asarray(pc.fill_null(batch.column(f"e{feed.keep}"), False).to_numpy(zero_copy_only=False), bool)
+        true = pc.fill_null(batch.column(f"e{feed.keep}"), False)
+        keep = good & np.asarray(true.to_numpy(zero_copy_only=False), bool)
     columns = [batch.column(f"e{c}") for c in feed.columns] + [pa.array(ts)]
     arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, feed.schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=feed.schema)

@@ -24,13 +24,21 @@ def plan_pipeline(
     streams: Sequence[Stream], queries: Mapping[str, PhysicalQuery], shards: int, partitions: int
 ) -> tuple[PipelineSpec, list[StreamPlan]]:
     """Queries (by name) over streams as one pipeline; queries with equal signatures run once."""
-    distinct = {q.signature: (name, q) for name, q in reversed(queries.items())}
-    ordered = list(reversed(distinct.values()))
-    plans = plan_feeds(streams, [q for _, q in ordered])
+    distinct: dict[str, tuple[str, PhysicalQuery]] = {}
+    for name, query in queries.items():
+        distinct.setdefault(query.signature, (name, query))
+    ordered = tuple(q for _, q in distinct.values())
+    plans = plan_feeds(streams, ordered)
     spec = PipelineSpec(
-        streams=tuple(streams), queries=tuple(q for _, q in ordered), names=tuple(n for n, _ in ordered),
-        since=(0,) * max(len(q.stages) for _, q in ordered), feeds=tuple(f for p in plans for f in p.feeds), shards=shards, partitions=partitions,
-    )  # fmt: skip
+        streams=tuple(streams),
+        queries=ordered,
+        signatures=tuple(distinct),
+        names=tuple(n for n, _ in distinct.values()),
+        since=(0,) * max(len(q.stages) for q in ordered),
+        feeds=tuple(f for p in plans for f in p.feeds),
+        shards=shards,
+        partitions=partitions,
+    )
     return spec, plans
 
 
@@ -40,7 +48,8 @@ def all_streaming(frames: Mapping[str, DataFrame], streams: Sequence[Stream]) ->
     if live and len(live) < len(streams):
         replayed = [s.name for s in streams if s.name not in live]
         raise ConfigError(
-            f"a query cannot mix streaming and batch DataFrames: {', '.join(live)} is streaming, {', '.join(replayed)} is not; "
+            f"a query cannot mix streaming and batch DataFrames: {', '.join(live)} is streaming, "
+            f"{', '.join(replayed)} is not; "
             "read all of them with spark.readStream (live) or all with spark.read (replay)"
         )
     return bool(live)

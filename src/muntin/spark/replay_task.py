@@ -1,7 +1,7 @@
 """One level of a pipeline over batch DataFrames: letters come in time order, so time moves with them. Bounded memory.
 
-Spark has sorted each partition by (slot, shard, min_ts), headers and progress first. When the next letter's smallest event
-time is m, every row before m has arrived, so instants before m are complete; at the end every instant is.
+Spark has sorted each partition by (slot, shard, min_ts), headers and progress first. When the next letter's smallest
+event time is m, every row before m has arrived, so instants before m are complete; at the end every instant is.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class SlotReplay:
         query = self.spec.queries[0]
         if not runs_on(query.stages[self.level], place.shard):
             return
-        output = step(query, self.level, state, arrived(self.spec, mail, 0, self.level, place.shard), progress, place.shard)
+        rows = arrived(self.spec, mail, 0, self.level, place.shard)
+        output = step(query, self.level, state, rows, progress, place.shard)
         if place.last:
             self.results.append(place.results(output.rows))
             yield wire.Letter(self.slot, wire.RESULT, b"")

@@ -77,7 +77,9 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
-    """Arguments for Spark's ``trigger``: None (as fast as possible), ``"available_now"``, or an interval as ``"10 seconds"``."""
+    """Arguments for Spark's ``trigger``: None (as fast as possible), ``"available_now"``, or an interval as ``"10
+    seconds"``.
+    """
     if text is None:
         return {}
     if text.lower().replace(" ", "_") in ("available_now", "availablenow"):
@@ -117,8 +119,7 @@ class Run:
         self._after(batch_id)
 
     def _results(self, letters: DataFrame, name: str) -> DataFrame:
-        signature = self.job.queries[name].signature
-        number = next(i for i, q in enumerate(self.spec.queries) if q.signature == signature)
+        number = self.spec.signatures.index(self.job.queries[name].signature)
         schema = self.spec.queries[number].result_schema.to_arrow()
         mine = letters.where(f"kind = {wire.RESULT} AND target = {number}")
         return mine.mapInArrow(unpacker(schema), struct_of(schema))
@@ -132,7 +133,9 @@ class Run:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
 
     def metrics(self, name: str | None = None) -> Any:
-        """Of one query in the last batch (``Metrics``), or of the whole run (``RunMetrics``); None before the first batch."""
+        """Of one query in the last batch (``Metrics``), or of the whole run (``RunMetrics``); None before the first
+        batch.
+        """
         if self._metrics is None or name is None:
             return self._metrics
         return self._metrics.queries.get(name, Metrics(self._metrics.batch))
@@ -174,7 +177,7 @@ class Run:
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, at most ``timeout`` seconds; whether it has ended. Raises what ended it."""
         try:
-            ended = self.query.awaitTermination(timeout)  # type: ignore[func-returns-value]
+            ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         except StreamingQueryException as e:
             if self._stopping.is_set():
                 return True
@@ -189,12 +192,12 @@ class Run:
             raise unwrapped(e) from e
 
     def heartbeat(self, ts: int, *streams: str) -> None:
-        """Declare that no row before event time ``ts`` (microseconds) will come any more, on the named streams or on all."""
-        names = streams or tuple(s.name for s in self.spec.streams)
-        unknown = [n for n in names if n not in {s.name for s in self.spec.streams}]
+        """Declare event time before ``ts`` (microseconds) complete, on the named streams or on all of them."""
+        known = [s.name for s in self.spec.streams]
+        unknown = [n for n in streams if n not in known]
         if unknown:
-            raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(s.name for s in self.spec.streams)}")
-        send_heartbeat(self.checkpoint.store, dict.fromkeys(names, ts))
+            raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(known)}")
+        send_heartbeat(self.checkpoint.store, dict.fromkeys(streams or known, ts))
 
 
 _parked = threading.Event()

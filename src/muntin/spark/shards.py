@@ -19,8 +19,11 @@ from muntin.spark.pack import split
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
 
+
 def runs_on(stage: Stage, shard: int) -> bool:
-    """Whether a stage has work on a shard: one that puts every row on shard 0 has none elsewhere (and no answer there)."""
+    """Whether a stage has work on a shard: one that puts every row on shard 0 has none elsewhere (and no answer
+    there).
+    """
     return shard == 0 or any(i.shard_key for i in stage.inputs)
 
 
@@ -42,7 +45,7 @@ class Place:
     @property
     def cell(self) -> str:
         """Name of its state in the pane store."""
-        return f"{self.spec.queries[self.query].signature}/{self.level}/{self.shard}"
+        return f"{self.spec.signatures[self.query]}/{self.level}/{self.shard}"
 
     @property
     def last(self) -> bool:
@@ -54,7 +57,7 @@ class Place:
 
     def headers(self, headers: Sequence[Header]) -> list[Header]:
         """The headers of the query's own streams, numbered as the query numbers them."""
-        at = self.spec.positions(self.query)
+        at = self.spec.positions[self.query]
         return [Header(**{**h.__dict__, "source": at[h.source]}) for h in headers if h.source in at]
 
     def forward(self, progress: Progress, now: int) -> list[wire.Letter]:
@@ -70,7 +73,9 @@ class Place:
         return result_rows(self.spec.queries[self.query], rows)
 
     def derived(self, rows: Batch, first: int = 0) -> Iterator[wire.Letter]:
-        """The rows for every later input that wants them, one letter per shard; ``first``: number of the first letter."""
+        """The rows for every later input that wants them, one letter per shard; ``first``: number of the first
+        letter.
+        """
         if not len(rows):
             return
         seq = first

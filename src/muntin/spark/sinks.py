@@ -21,8 +21,8 @@ ForeachBatch = Callable[[DataFrame, int], Any]
 class Sink:
     """Format, path, mode and options as Spark's writer takes them; or ``memory``; or a function of (df, batch id).
 
-    Exactly once: the file formats, ``memory``, and functions or formats that honour the batch id. Others get the rows of an
-    unfinished batch again when it is repeated after a failure.
+    Exactly once: the file formats, ``memory``, and functions or formats that honour the batch id. Others get the rows
+    of an unfinished batch again when it is repeated after a failure.
     """
 
     format: str = "memory"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -24,8 +25,8 @@ class Feed:
     """Rows of one stream, filtered, projected and sharded in one way: sent once, however many inputs want them.
 
     ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep`` -1: every row);
-    ``keys`` are positions among ``columns``. ``schema`` is the wire schema of the first target, which the others share but
-    for names. ``level``: the deepest stage that reads it.
+    ``keys`` are positions among ``columns``. ``schema`` is the wire schema of the first target, which the others share
+    but for names. ``level``: the deepest stage that reads it.
     """
 
     number: int
@@ -45,13 +46,15 @@ class Feed:
 class PipelineSpec:
     """One pipeline: the streams in the order of the union, the distinct queries, and how they are placed.
 
-    ``since[n]``: the first batch in which the checkpoint's pipeline has level n.
-    ``store``: where the pane store is (None: batch DataFrames, state in memory). ``plain``: the result is the one query's
-    own columns; otherwise letters. ``late``: late rows are handed out too. ``retain``: versions that stay readable.
+    ``signatures`` are the driver's (they name the state, so workers must not make their own). ``since[n]``: the first
+    batch in which the checkpoint's pipeline has level n. ``store``: where the pane store is (None: batch DataFrames,
+    state in memory). ``plain``: the result is the one query's own columns; otherwise letters. ``late``: late rows are
+    handed out too. ``retain``: versions that stay readable.
     """
 
     streams: tuple[Stream, ...]
     queries: tuple[PhysicalQuery, ...]
+    signatures: tuple[str, ...]
     names: tuple[str, ...]
     since: tuple[int, ...]
     feeds: tuple[Feed, ...]
@@ -67,7 +70,13 @@ class PipelineSpec:
         """Number of stages of the deepest query."""
         return max(len(q.stages) for q in self.queries)
 
-    def positions(self, query: int) -> dict[int, int]:
-        """Position in the pipeline of each stream that the query reads -> its position in the query."""
-        mine = [s.name for s in self.queries[query].streams]
-        return {i: mine.index(s.name) for i, s in enumerate(self.streams) if s.name in mine}
+    @cached_property
+    def positions(self) -> tuple[dict[int, int], ...]:
+        """For each query: position in the pipeline of each stream that it reads -> position in the query."""
+        mine = [[s.name for s in q.streams] for q in self.queries]
+        return tuple({i: m.index(s.name) for i, s in enumerate(self.streams) if s.name in m} for m in mine)
+
+    @cached_property
+    def feed_of(self) -> dict[Target, Feed]:
+        """The feed of every source input."""
+        return {t: f for f in self.feeds for t in f.targets}

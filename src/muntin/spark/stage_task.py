@@ -23,7 +23,9 @@ from muntin.state.shard_state import ShardState
 
 
 def stage_task(spec: PipelineSpec, level: int) -> Task:
-    """The function for ``mapInArrow`` over the letters of one level; the last level of a plain pipeline yields results."""
+    """The function for ``mapInArrow`` over the letters of one level; the last level of a plain pipeline yields
+    results.
+    """
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mail = sort_mail(wire.from_batches(batches), level)
@@ -42,8 +44,7 @@ def gather(results: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Result batches in few, larger pieces."""
     filled = [r for r in results if r.num_rows]
     if filled:
-        for batch in pa.Table.from_batches(filled).combine_chunks().to_batches(max_chunksize=1 << 18):
-            yield batch
+        yield from pa.Table.from_batches(filled).combine_chunks().to_batches(max_chunksize=1 << 18)
 
 
 @dataclass
@@ -109,7 +110,7 @@ class SlotRun:
                 )
 
     def _count(self, place: Place, state: ShardState, progress: Progress, output: StepOutput) -> None:
-        mine = self.report.setdefault(self.spec.queries[place.query].signature, {})
+        mine = self.report.setdefault(self.spec.signatures[place.query], {})
         late, results = sum(r.num_rows for _, r in place.late(output)), len(output.rows) if place.last else 0
         add = {"late": late, "results": results, "state_rows": state.rows()}
         if self.level == 0 and place.shard == 0:

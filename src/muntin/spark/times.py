@@ -11,14 +11,16 @@ from muntin.spark.feeds import quoted
 
 
 def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str) -> DataFrame:
-    """The DataFrame with ``ts`` as a timestamp or an integer; text is parsed (unreadable: NULL), dates become midnight UTC.
+    """The DataFrame with ``ts`` as a timestamp or an integer.
 
+    Text is parsed (unreadable: NULL), dates become midnight UTC.
     Raises ConfigError for a column that is missing or of another type, and for an integer without a unit.
     """
     found = next((f for f in df.schema.fields if f.name == ts), None)
     if found is None:
         raise ConfigError(
-            f"stream {owner!r}: there is no column {ts!r} to take event time from; it has {', '.join(df.columns)}. Give ts=..."
+            f"stream {owner!r}: there is no column {ts!r} to take event time from; it has {', '.join(df.columns)}. "
+            "Give ts=..."
         )
     column = F.col(quoted(ts))
     match found.dataType:
@@ -31,9 +33,11 @@ def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str) -> Da
         case T.LongType() | T.IntegerType() if unit is not None:
             return df
         case T.LongType() | T.IntegerType():
-            raise ConfigError(f'stream {owner!r}: column {ts!r} is an integer; say its unit with ts_unit="us", "ms" or "s"')
+            raise ConfigError(
+                f'stream {owner!r}: column {ts!r} is an integer; say its unit with ts_unit="us", "ms" or "s"'
+            )
         case other:
             raise ConfigError(
-                f"stream {owner!r}: column {ts!r} has type {other.simpleString()}; event time is a timestamp, a date, text or "
-                "an integer with ts_unit"
+                f"stream {owner!r}: column {ts!r} has type {other.simpleString()}; event time is a timestamp, a date, "
+                "text or an integer with ts_unit"
             )

@@ -53,8 +53,8 @@ class Letter:
     """One addressed blob.
 
     ``level``: the stage level it is for (source rows: the deepest level that needs them). ``target``: a feed's number
-    (ROWS) or a query's (DERIVED, PROGRESS, RESULT, LATE). ``part`` and ``seq`` put letters of one target into their canonical
-    order: source partition or sending shard, then position. ``min_ts``: smallest event time inside.
+    (ROWS) or a query's (DERIVED, PROGRESS, RESULT, LATE). ``part`` and ``seq`` put letters of one target into their
+    canonical order: source partition or sending shard, then position. ``min_ts``: smallest event time inside.
     """
 
     slot: int
@@ -94,6 +94,7 @@ def _text(value: dict[str, Any]) -> bytes:
 
 
 def header_blob(header: Header, now: int) -> bytes:
+    """A header as a blob; ``now``: the processing time of its batch."""
     return _text({**asdict(header), "now": now})
 
 
@@ -105,10 +106,12 @@ def read_header(blob: Any) -> tuple[Header, int]:
 
 
 def progress_blob(progress: Progress, now: int) -> bytes:
+    """Progress as a blob; ``now``: the processing time of its batch."""
     return _text({**asdict(progress), "now": now})
 
 
 def read_progress(blob: Any) -> tuple[Progress, int]:
+    """Progress and the processing time of its batch."""
     value = json.loads(bytes(blob))
     now = value.pop("now")
     return Progress(**value), now
