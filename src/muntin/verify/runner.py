@@ -75,7 +75,7 @@ def run_on_local(job: Job, shards: int = 2) -> Outcome:
     pipeline = LocalPipeline(physical, shards)
     tables = [pipeline.push(_batch(physical.streams, job.rows))]
     if job.complete is not None:
-        tables += [pipeline.heartbeat(job.complete), pipeline.push(_batch(physical.streams, job.late))]
+        tables += [pipeline.heartbeat(job.complete + 1), pipeline.push(_batch(physical.streams, job.late))]
     tables.append(pipeline.finish() if job.until is None else pipeline.heartbeat(job.until + 1))
     rows = [r for t in tables for r in from_table(t, physical.schema, physical.shows_op)]
     return Outcome(physical.schema.names, rows)
