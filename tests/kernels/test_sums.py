@@ -1,6 +1,7 @@
 """Exact sums: against math.fsum and Python integers, in any order, with values that leave again."""
 
 import math
+from fractions import Fraction
 from random import Random
 
 import numpy as np
@@ -17,13 +18,14 @@ def float_sums(values: list[float], signs: list[int]) -> list[float]:
     low, high = sums.limb_range(v)
     low, high = (low, high) if high >= low else (0, 0)
     limbs, counts = np.zeros((1, high - low + 3), np.int64), np.zeros((1, 4), np.int64)
-    out, out_count = np.empty(n), np.empty(n, np.int64)
+    out, rest, out_count = np.empty(n), np.empty(n), np.empty(n, np.int64)
     each = np.arange(1, n + 1)
     zero = np.zeros(n, np.int64)
     sums.sum_float(
-        zero, np.array(signs, np.int8), NOTHING, v, each, each, limbs, low, counts, zero, out, out_count
+        zero, np.array(signs, np.int8), NOTHING, v, each, each, limbs, low, counts, zero, out, rest, out_count
     )  # fmt: skip
     assert out_count.tolist() == np.cumsum(signs).tolist()
+    assert all(abs(r) <= abs(o) * 2.0**-53 for o, r in zip(out, rest, strict=True) if math.isfinite(o) and o)
     return out.tolist()
 
 
@@ -88,3 +90,16 @@ def test_distinct_counts_pairs_that_have_rows() -> None:
         zero, sign, pair, NOTHING, each, each, np.zeros(2, np.int64), np.zeros(1, np.int64), zero, out
     )
     assert out.tolist() == [1, 1, 2, 2, 1, 0]
+
+
+def test_variance_keeps_its_digits_far_from_zero() -> None:
+    rng = Random(3)
+    x = [1e8 + rng.random() for _ in range(50)]
+    square, rest = sums.squares(np.array(x))
+    exact = sum(Fraction(v) ** 2 for v in x) - sum(map(Fraction, x)) ** 2 / 50
+    one = np.ones(1)
+    s, q = math.fsum(x), math.fsum(square)
+    s_low = float(sum(map(Fraction, x)) - Fraction(s))
+    q_low = float(sum(map(Fraction, square.tolist())) - Fraction(q)) + math.fsum(rest)
+    got = sums.variance(s * one, s_low * one, q * one, q_low * one, np.array([50]), sample=True)[0]
+    assert got == pytest.approx(float(exact / 49), rel=1e-12)

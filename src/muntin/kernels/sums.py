@@ -187,13 +187,16 @@ def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(
-    nb.void(I64, I8, B1, F64, I64, I64, MI64x2, nb.int64, MI64x2, I64, MF64, MI64),
+    nb.void(I64, I8, B1, F64, I64, I64, MI64x2, nb.int64, MI64x2, I64, MF64, MF64, MI64),
     cache=True,
 )
 def sum_float(  # type: ignore[no-untyped-def]
-    ev_group, ev_sign, valid, values, ev_end, em_end, limbs, offset, counts, em_group, out, out_count
+    ev_group, ev_sign, valid, values, ev_end, em_end, limbs, offset, counts, em_group, out, rest, out_count
 ):
-    """Exact sums of doubles, rounded once when shown. ``counts`` by group: values, NaNs, +Infs, -Infs in the window."""
+    """Exact sums of doubles, rounded once when shown. ``counts`` by group: values, NaNs, +Infs, -Infs in the window.
+
+    ``rest`` (filled unless empty): what rounding left over, itself rounded, so that out + rest has twice the precision.
+    """
     masked = len(valid) > 0
     work = np.empty(limbs.shape[1] + 1, np.int64)
     pending = 0
@@ -228,6 +231,12 @@ def sum_float(  # type: ignore[no-untyped-def]
                 out[e] = -np.inf
             else:
                 out[e] = _round(limbs, g, offset, work)
+                if len(rest) > 0:
+                    rest[e] = 0.0
+                    if np.isfinite(out[e]) and out[e] != 0.0:
+                        _accumulate(limbs, g, offset, out[e], -1)
+                        rest[e] = _round(limbs, g, offset, work)
+                        _accumulate(limbs, g, offset, out[e], 1)
             e += 1
     for g in range(limbs.shape[0]):
         _carry(limbs, g)
@@ -263,6 +272,50 @@ def int128_to_double(low, high, out):  # type: ignore[no-untyped-def]
             out[i] = np.float64(low[i])
         else:
             out[i] = np.float64(high[i]) * 18446744073709551616.0 + np.float64(nb.uint64(low[i]))
+
+
+def squares(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """x squared as an unevaluated sum of two doubles, without error (Dekker's product)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = x * x
+        big = x * 134217729.0  # 2**27 + 1 splits a double into halves of 26 bits
+        high = big - (big - x)
+        low = x - high
+        rest = ((high * high - square) + 2.0 * high * low) + low * low
+    return square, np.where(np.isfinite(rest) & np.isfinite(square), rest, 0.0)
+
+
+def variance(
+    sx: NDArray[np.float64],
+    sx_low: NDArray[np.float64],
+    sq: NDArray[np.float64],
+    sq_low: NDArray[np.float64],
+    n: NDArray[np.int64],
+    sample: bool,
+) -> NDArray[np.float64]:
+    """(sum of squares - (sum)^2 / n) / (n or n - 1), each sum given as double plus remainder; never below zero."""
+    count = np.maximum(n, 1).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = sx / count
+        # (sum)^2 / n = mean * sum, with the error of both products carried along
+        product, rest = _product(mean, sx)
+        mean_product, mean_rest = _product(mean, count)
+        mean_low = ((sx - mean_product) - mean_rest + sx_low) / count
+        spread = (sq - product) + (sq_low - rest - mean * sx_low - mean_low * sx)
+        result = np.maximum(spread, 0.0) / np.maximum(count - (1 if sample else 0), 1)
+    return np.where(np.isnan(spread), np.nan, result)
+
+
+def _product(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """a * b as a double and its rounding error."""
+    product = a * b
+    parts = []
+    for x in (a, b):
+        big = x * 134217729.0
+        high = big - (big - x)
+        parts.append((high, x - high))
+    (ah, al), (bh, bl) = parts
+    return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
 def fits_int64(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.bool_]:

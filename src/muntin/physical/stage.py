@@ -68,9 +68,11 @@ class WindowJoin:
     """n-way equi-join of the stage's inputs in one operator; ``keys[i]`` names input i's key columns (aligned).
 
     () in every place is the cross product. Output: the columns of all inputs in order, valid while all parts are.
+    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none).
     """
 
     keys: tuple[tuple[str, ...], ...]
+    null_safe: bool = False
 
 
 @dataclass(frozen=True)

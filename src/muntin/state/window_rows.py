@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER
+from muntin.kernels.keys import key_ids
 from muntin.state.shard_state import Chunk, ShardState
 
 START, EXP = "__start", "__exp"
@@ -143,4 +144,31 @@ def _merge(state: ShardState, name: str, chunks: list[Chunk], watermark: int, re
         state.replace(name, chunks, None)
         return
     ordered = rebuild(kept)
-    state.replace(name, chunks, ordered, level=level, **bounds(ordered))
+    if ordered.num_rows:
+        state.replace(name, chunks, ordered, level=level, **bounds(ordered))
+    else:
+        state.replace(name, chunks, None)
+
+
+def cancel(rows: pa.RecordBatch, weight: str) -> pa.RecordBatch:
+    """Past rows without those that a negative tuple took away: equal rows with one expiry and opposite ``weight``.
+
+    What remains has the same effect on every later instant. Start times are those of the rows that remain.
+    """
+    columns = [rows.column(n) for n in rows.schema.names if n not in (START, weight)]
+    ids, count, _ = key_ids(columns, rows.num_rows)
+    signs = np.asarray(rows.column(weight).to_numpy(), np.int64)
+    balance = np.bincount(ids, weights=signs, minlength=count).astype(np.int64)
+    return rows.take(pa.array(np.flatnonzero(remaining(ids, signs, balance))))
+
+
+def remaining(ids: NDArray[np.int64], sign: NDArray[np.integer], balance: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of the rows of each id the first |balance| that have the balance's sign."""
+    order = np.argsort(ids, kind="stable")
+    wanted = np.sign(balance[ids[order]]) == sign[order]
+    counted = np.cumsum(wanted)
+    starts = np.flatnonzero(np.append(True, np.diff(ids[order]) != 0))
+    before = np.repeat(counted[starts] - wanted[starts], np.diff(np.append(starts, len(ids))))
+    result = np.empty(len(ids), np.bool_)
+    result[order] = wanted & (counted - before <= np.abs(balance[ids[order]]))
+    return result

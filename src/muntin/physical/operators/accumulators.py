@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.core.errors import DataError
@@ -25,9 +26,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Events:
-    """Rows entering (+1) and leaving (-1) groups, in time order; ``rows`` holds the argument columns.
+    """Rows entering and leaving groups, in time order; ``rows`` holds the argument columns.
 
-    ``exp`` is the expiry of each row; ``keys`` the group columns (for what keeps its state by key).
+    ``exp`` is the expiry of each row; ``keys`` the group columns (for what keeps its state by key); ``sign`` what the
+    event does to the group's count; ``entering``: at the row's start (else at its expiry).
     """
 
     rows: pa.RecordBatch
@@ -36,6 +38,7 @@ class Events:
     exp: Ints
     group: Ints
     sign: NDArray[np.int8]
+    entering: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -127,22 +130,29 @@ class SumFloat:
     fn: str
 
     def values(self, replay: Replay) -> pa.Array:
+        out, _, out_count = self.sums_of(replay, replay.events.rows.column(self.arg), rest=False)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return pa.array(out / out_count if self.fn == "avg" else out, mask=out_count == 0)
+
+    def sums_of(
+        self, replay: Replay, column: pa.Array, rest: bool = True
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], Ints]:
+        """By emission: the sum of ``column`` (one value an event), what rounding it left over, and how many values."""
         ev, plan, table = replay.events, replay.schedule, replay.groups
-        column = ev.rows.column(self.arg)
         values = as_float64(column)
         limbs, offset = self._limbs(table, values)
         counts = np.stack([table.counter(f"{self.name}.{p}") for p in ("n", "nan", "pinf", "ninf")], axis=1)
-        out, out_count = np.empty(len(plan.group)), np.empty(len(plan.group), np.int64)
+        n = len(plan.group)
+        out, left, out_count = np.empty(n), np.empty(n if rest else 0), np.empty(n, np.int64)
         sums.sum_float(
             ev.group, ev.sign, validity_of(column), values, plan.ev_end, plan.em_end, limbs, offset, counts, plan.group,
-            out, out_count,
+            out, left, out_count,
         )  # fmt: skip
         for k, part in enumerate(("n", "nan", "pinf", "ninf")):
             table.counters[f"{self.name}.{part}"] = np.ascontiguousarray(counts[:, k])
         for k in range(limbs.shape[1]):
             table.counters[f"{self.name}.limb{offset + k}"] = np.ascontiguousarray(limbs[:, k])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return pa.array(out / out_count if self.fn == "avg" else out, mask=out_count == 0)
+        return out, left, out_count
 
     def _limbs(self, table: KeyedTable, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
         """The groups' limbs as one matrix, wide enough for the new values and for carries."""
@@ -183,6 +193,32 @@ class CountDistinct:
         )
         pairs.save(np.unique(ids[valid] if len(valid) else ids))
         return pa.array(out)
+
+
+@dataclass(frozen=True)
+class Variance:
+    """VAR and STDDEV of numbers (as doubles) from exact sums of x and of x squared, combined in twice the precision.
+
+    ``sample``: divided by n - 1 (NULL over one value); ``root``: the standard deviation.
+    """
+
+    name: str
+    arg: str
+    sample: bool
+    root: bool
+
+    def values(self, replay: Replay) -> pa.Array:
+        x = replay.events.rows.column(self.arg).cast(pa.float64())
+        square, rest = sums.squares(as_float64(x))
+        parts = []
+        for part, column in (("x", x), ("xx", pa.array(square)), ("rest", pa.array(rest))):
+            mask = pa.array(validity_of(x)) if x.null_count else None
+            masked = column if mask is None else pc.if_else(mask, column, pa.scalar(None, pa.float64()))
+            parts.append(SumFloat(f"{self.name}.{part}", self.arg, "sum").sums_of(replay, masked))
+        (sx, sx_low, n), (sq, sq_low, _), (sr, _, _) = parts
+        variance = sums.variance(sx, sx_low, sq, sq_low + sr, n, self.sample)
+        result = np.sqrt(variance) if self.root else variance
+        return pa.array(result, mask=n <= (1 if self.sample else 0))
 
 
 def _words(column: pa.Array) -> tuple[Ints, Ints]:

@@ -11,13 +11,18 @@ from muntin.physical.operators.accumulators import (
     CountValues,
     SumExact,
     SumFloat,
+    Variance,
 )
 from muntin.physical.operators.extremes import Extreme
+from muntin.physical.operators.multisets import Collect, OrderStatistic
 from muntin.plan.exprs import Agg
 
 
-def accumulator(name: str, agg: Agg, arg: str) -> Accumulator:
-    """The accumulator of an aggregate, kept under ``name``; ``arg``: its argument's column ("" for COUNT(*))."""
+def accumulator(name: str, agg: Agg, arg: str, signed: bool) -> Accumulator:
+    """The accumulator of an aggregate, kept under ``name``; ``arg``: its argument's column ("" for COUNT(*)).
+
+    ``signed``: rows may be taken away before their expiry, so MIN and MAX must remember every value.
+    """
     match agg.fn:
         case "count":
             return CountRows() if agg.arg is None else CountValues(name, arg)
@@ -27,7 +32,15 @@ def accumulator(name: str, agg: Agg, arg: str) -> Accumulator:
             if agg.arg is not None and pa.types.is_floating(agg.arg.type):
                 return SumFloat(name, arg, agg.fn)
             return SumExact(name, arg, agg.fn, agg.type)
-        case "min" | "max":
+        case "min" | "max" if not signed:
             return Extreme(name, arg, agg.fn)
+        case "min" | "max":
+            return OrderStatistic(name, arg, 0.0 if agg.fn == "min" else 1.0)
+        case "single":
+            return OrderStatistic(name, arg, 0.0)
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            return Variance(name, arg, agg.fn.endswith("samp"), agg.fn.startswith("stddev"))
+        case "collect":
+            return Collect(name, arg)
         case _:
             raise ValueError(f"unknown aggregate {agg.fn!r}")

@@ -25,6 +25,8 @@ from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, leaving, merge_closed, timed
 
+WEIGHT = "__w"
+
 Ints = NDArray[np.int64]
 
 
@@ -32,12 +34,14 @@ def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Bat
     """Interval rows in; signed changes of each group's row, or all live groups at each instant, out."""
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
+    if batch.sign is not None:
+        rows = rows.append_column(WEIGHT, pa.array(batch.sign))
     events = _events(op, state, name, rows, ctx)
     groups = KeyedTable(state, f"{name}.groups", events.keys.schema)
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
     schedule = _schedule(op, state, name, events, groups, ctx)
     replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
-    values = [a.values(replay) for a in _accumulators(op, name, arguments)]
+    values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
     groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
     expire(state, f"{name}.rows", ctx.high, keep_forever=False)
@@ -51,9 +55,11 @@ def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
     return tuple((f"__arg{i}", e) for i, e in enumerate(distinct))
 
 
-def _accumulators(op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...]) -> list[Accumulator]:
+def _accumulators(
+    op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool
+) -> list[Accumulator]:
     column = {e: n for n, e in arguments}
-    return [accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "") for n, a in op.aggs]
+    return [accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "", signed) for n, a in op.aggs]
 
 
 def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:
@@ -78,13 +84,21 @@ def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBat
 def _ordered(op: GroupAggregate, over: pa.RecordBatch, entered: pa.RecordBatch) -> Events:
     both = concat_rows([over, entered])
     time = np.concatenate([int64s(over, EXP), int64s(entered, START)])
-    sign = np.repeat(np.array([-1, 1], np.int8), [over.num_rows, entered.num_rows])
+    sign = np.concatenate([-_weights(over), _weights(entered)])
+    enters = np.arange(len(time)) >= over.num_rows
     if len(time) > 1 and not (time[1:] >= time[:-1]).all():
         order = np.argsort(time, kind="stable")
-        both, time, sign = both.take(pa.array(order)), time[order], sign[order]
+        both, time, sign, enters = both.take(pa.array(order)), time[order], sign[order], enters[order]
     names = [n for n, _ in op.groups]
     keys = both.select(names) if names else no_columns(both.num_rows)
-    return Events(both, keys, time, int64s(both, EXP), np.empty(0, np.int64), sign)
+    return Events(both, keys, time, int64s(both, EXP), np.empty(0, np.int64), sign, enters)
+
+
+def _weights(rows: pa.RecordBatch) -> NDArray[np.int8]:
+    """+1 for each row, or what signed rows carry (a negative tuple takes a row away until its expiry)."""
+    if WEIGHT in rows.schema.names:
+        return np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
+    return np.ones(rows.num_rows, np.int8)
 
 
 def _schedule(
@@ -110,7 +124,7 @@ def _schedule(
 
 def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context) -> tuple[Ints, Ints]:
     """Where some group is live: around the entering rows, and from the step's begin while older rows last."""
-    fresh = events.sign > 0
+    fresh = events.entering
     start, exp = events.time[fresh], events.exp[fresh]
     if (groups.live > 0).any():
         older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from muntin.core.batch import Batch
 from muntin.kernels.keys import key_ids
+from muntin.state.window_rows import remaining
 
 
 def net(batch: Batch) -> Batch:
@@ -21,18 +22,5 @@ def net(batch: Batch) -> Batch:
     ids, count, _ = key_ids([*part.columns.columns, pa.array(part.ts)], len(part))
     balance = np.bincount(ids, weights=batch.sign[touched], minlength=count).astype(np.int64)
     keep = np.ones(len(batch), np.bool_)
-    keep[touched] = _survives(ids, batch.sign[touched], balance)
+    keep[touched] = remaining(ids, batch.sign[touched], balance)
     return batch.where(keep)
-
-
-def _survives(ids: np.ndarray, sign: np.ndarray, balance: np.ndarray) -> np.ndarray:
-    """Of each kind of row keep the first |balance| with the balance's sign."""
-    order = np.argsort(ids, kind="stable")
-    wanted = np.sign(balance[ids[order]]) == sign[order]
-    counted = np.cumsum(wanted)
-    starts = np.flatnonzero(np.append(True, np.diff(ids[order]) != 0))
-    before = np.repeat(counted[starts] - wanted[starts], np.diff(np.append(starts, len(ids))))
-    kept = wanted & (counted - before <= np.abs(balance[ids[order]]))
-    result = np.empty(len(ids), np.bool_)
-    result[order] = kept
-    return result

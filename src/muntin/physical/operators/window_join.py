@@ -4,6 +4,8 @@ Each input's window is a list of chunks in bucket order with their directory sto
 rebuilt to be probed. A combination is emitted once, in the step in which its last part starts: for input i the rows
 that start in this step meet rows of inputs before i that have started by now and of inputs after i that had started
 before (Golab & Ozsu, section 3; exactly once as in the thesis' Algorithm 4). Results are valid while all parts are.
+Rows of signed inputs carry a weight of +1 or -1 (a negative tuple takes its row away from then on); a result's weight is
+the product, since a join is linear in each input.
 Cost: work proportional to the new rows, their bucket mates and the results, times the number of chunks.
 """
 
@@ -16,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
+from muntin.core.time import FOREVER
 from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.index import bucket_order
 from muntin.kernels.joining import extend, probe
@@ -23,10 +26,9 @@ from muntin.kernels.keys import columns_equal
 from muntin.physical.operators.context import Context
 from muntin.physical.stage import WindowJoin
 from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, bounds, expire, int64s, merge_closed, timed
+from muntin.state.window_rows import EXP, START, bounds, cancel, expire, int64s, merge_closed, timed
 
-HASH, DIRECTORY = "__h", "__dir"
-OWN = (START, EXP, HASH, DIRECTORY)
+HASH, DIRECTORY, WEIGHT = "__h", "__dir", "__w"
 
 Ints = NDArray[np.int64]
 
@@ -64,12 +66,13 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     windows = [[_Open(c) for c in state.list(s)] for s in names]
     schemas = [b.columns.schema for b in batches]
     results = _pairs(op, windows, schemas, ctx) if len(windows) == 2 else _combinations(op, windows, schemas, ctx)
-    for structure in names:
-        expire(state, structure, ctx.high + 1 if ctx.high < 2**62 else ctx.high, keep_forever=True)
-        merge_closed(state, structure, ctx.high, ctx.pane, rebuild=_rebuild)
+    for structure, batch in zip(names, batches, strict=True):
+        expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
+        pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
+        merge_closed(state, structure, ctx.high, pane, rebuild=_rebuild)
     if results:
         return Batch.concat(results)
-    return Batch.empty(pa.schema([f for s in schemas for f in s]))
+    return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
 
 
 def _pairs(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
@@ -91,8 +94,19 @@ def _pairs(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.Schema],
                     continue
                 mine = left if rows.all() else np.flatnonzero(rows)[left]
                 found = {i: _take(chunk.rows, schemas[i], mine), j: _take(other.rows, schemas[j], right)}
-                results.append(_emit([found[0], found[1]], start, exp, schemas, op))
+                sign = _product([(chunk.rows, mine), (other.rows, right)])
+                results.append(_emit([found[0], found[1]], start, exp, sign, schemas, op))
     return results
+
+
+def _product(parts: list[tuple[pa.RecordBatch, NDArray[np.integer] | None]]) -> NDArray[np.int8] | None:
+    """Weights of results: the product over the parts (rows, index into them) that have weights; None if none has."""
+    found = []
+    for rows, index in parts:
+        if WEIGHT in rows.schema.names:
+            weights = np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
+            found.append(weights if index is None else weights[index])
+    return np.multiply.reduce(found) if found else None
 
 
 def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -> pa.RecordBatch:
@@ -109,7 +123,8 @@ def _combinations(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.S
             gathered = [_gather(r, w) for r, w in zip(refs, windows, strict=True)]
             start = np.maximum.reduce([int64s(g, START) for g in gathered])
             exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
-            results.append(_emit(gathered, start, exp, schemas, op))
+            sign = _product([(g, None) for g in gathered])
+            results.append(_emit(gathered, start, exp, sign, schemas, op))
     return results
 
 
@@ -148,6 +163,8 @@ def _insert(state: ShardState, structure: str, batch: Batch, keys: tuple[str, ..
     key_columns = [batch.columns.column(k) for k in keys]
     rows = timed(batch.columns, batch.ts, batch.exp)
     rows = rows.append_column(HASH, pa.array(hash_columns(key_columns, len(batch))))
+    if batch.sign is not None:
+        rows = rows.append_column(WEIGHT, pa.array(batch.sign))
     if len(batch) > 1 and not (batch.ts[1:] >= batch.ts[:-1]).all():
         rows = rows.take(pa.array(np.argsort(batch.ts, kind="stable")))
     rows = _in_buckets(rows)
@@ -161,6 +178,10 @@ def _in_buckets(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
     plain = rows.drop_columns([DIRECTORY])
+    if WEIGHT in rows.schema.names:
+        plain = cancel(plain, WEIGHT)
+        if plain.num_rows == 0:
+            return plain
     return _in_buckets(plain.take(pa.array(np.argsort(int64s(plain, START), kind="stable"))))
 
 
@@ -233,13 +254,20 @@ def _candidates(
     return begin, all_refs, start, exp
 
 
-def _emit(gathered: list[pa.RecordBatch], start: Ints, exp: Ints, schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+def _emit(
+    gathered: list[pa.RecordBatch],
+    start: Ints,
+    exp: Ints,
+    sign: NDArray[np.int8] | None,
+    schemas: list[pa.Schema],
+    op: WindowJoin,
+) -> Batch:
     columns = [g.column(n) for g, s in zip(gathered, schemas, strict=True) for n in s.names]
     names = [n for s in schemas for n in s.names]
     rows = pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(start))
-    result = Batch(rows, start, exp)
+    result = Batch(rows, start, exp, sign)
     types = [schemas[0].field(k).type for k in op.keys[0]]
-    if exact(types):
+    if exact(types) and not op.null_safe:
         return result
     same = np.ones(len(result), np.bool_)  # equal hashes must be confirmed on the keys
     for keys, g in zip(op.keys[1:], gathered[1:], strict=True):

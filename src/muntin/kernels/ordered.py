@@ -1,0 +1,130 @@
+"""Order statistics of multisets under insertion and deletion: a counting tree (Fenwick) per group over sorted values.
+
+Every value that a step can see is known before it is replayed, so positions are fixed: the pairs (group, value) sorted by
+group, then value. A replayed event costs O(log values of the group), a statistic as much.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.kernels.types import B1, I8, I64, MI64
+
+
+@nb.njit(nb.void(MI64, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
+def _add(tree, begin, size, place, by):  # type: ignore[no-untyped-def]
+    i = place - begin + 1
+    while i <= size:
+        tree[begin + i - 1] += by
+        i += i & (-i)
+
+
+@nb.njit(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
+def _find(tree, begin, size, rank):  # type: ignore[no-untyped-def]
+    """The place of the value with that rank (from 0)."""
+    step = 1
+    while step * 2 <= size:
+        step *= 2
+    at = 0
+    left = rank
+    while step > 0:
+        if at + step <= size and tree[begin + at + step - 1] <= left:
+            at += step
+            left -= tree[begin + at - 1]
+        step //= 2
+    return begin + at
+
+
+@nb.njit(
+    nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True
+)
+def _quantiles(  # type: ignore[no-untyped-def]
+    ev_group, ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count, q, low, high, total
+):
+    masked = len(valid) > 0
+    groups = len(begin) - 1
+    tree = np.zeros(len(count), np.int64)
+    size = np.zeros(groups, np.int64)
+    for g in range(groups):
+        for p in range(begin[g], begin[g + 1]):
+            if count[p] != 0:
+                _add(tree, begin[g], begin[g + 1] - begin[g], p, count[p])
+                size[g] += count[p]
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            if not masked or valid[i]:
+                g = ev_group[i]
+                _add(tree, begin[g], begin[g + 1] - begin[g], ev_place[i], ev_sign[i])
+                size[g] += ev_sign[i]
+            i += 1
+        while e < em_end[k]:
+            g = em_group[e]
+            total[e] = size[g]
+            if size[g] > 0:
+                at = q * (size[g] - 1)
+                lower = nb.int64(np.floor(at))
+                upper = nb.int64(np.ceil(at))
+                low[e] = _find(tree, begin[g], begin[g + 1] - begin[g], lower)
+                high[e] = low[e] if upper == lower else _find(tree, begin[g], begin[g + 1] - begin[g], upper)
+            else:
+                low[e] = -1
+                high[e] = -1
+            e += 1
+
+
+def quantiles(
+    events: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8], NDArray[np.bool_]],
+    schedule: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    multiset: tuple[NDArray[np.int64], NDArray[np.int64]],
+    q: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For each emission the places of the values around quantile ``q`` (both -1 over no values), and how many there are.
+
+    ``events``: (group, place of the value, sign, valid or empty); ``schedule``: (ev_end, em_end, em_group);
+    ``multiset``: (first place by group, with one entry more; count by place before the step).
+    """
+    n = len(schedule[2])
+    low, high, total = (np.empty(n, np.int64) for _ in range(3))
+    _quantiles(*events, *schedule, *multiset, q, low, high, total)
+    return low, high, total
+
+
+@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I8, B1, I64, I64, I64, I64, MI64), cache=True)
+def _contents(ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count):  # type: ignore[no-untyped-def]
+    masked = len(valid) > 0
+    length = np.zeros(len(em_group) + 1, np.int64)
+    places = np.empty(1024, np.int64)
+    used = 0
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            if not masked or valid[i]:
+                count[ev_place[i]] += ev_sign[i]
+            i += 1
+        while e < em_end[k]:
+            g = em_group[e]
+            for p in range(begin[g], begin[g + 1]):
+                for _ in range(count[p]):
+                    if used == len(places):
+                        grown = np.empty(2 * used, np.int64)
+                        grown[:used] = places
+                        places = grown
+                    places[used] = p
+                    used += 1
+            e += 1
+            length[e] = used
+    return length, places[:used]
+
+
+def contents(
+    events: tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.bool_]],
+    schedule: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    multiset: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The values of the group at each emission, in order: (offsets by emission, places). Cost: the size of the output."""
+    return _contents(*events, *schedule, *multiset)  # type: ignore[no-any-return]
