@@ -128,3 +128,78 @@ def contents(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The values of the group at each emission, in order: (offsets by emission, places). Cost: the size of the output."""
     return _contents(*events, *schedule, *multiset)  # type: ignore[no-any-return]
+
+
+@nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, nb.int64), cache=True)
+def _first_places(ev_place, ev_sign, ev_end, count, k):  # type: ignore[no-untyped-def]
+    size = len(count)
+    tree = np.zeros(size, np.int64)
+    live = count.copy()
+    total = 0
+    for p in range(size):
+        if count[p] != 0:
+            _add(tree, 0, size, p, count[p])
+            total += count[p]
+    at = np.empty(256, np.int64)
+    place = np.empty(256, np.int64)
+    change = np.empty(256, np.int64)
+    used = 0
+    old_place = np.empty(0, np.int64)
+    old_count = np.empty(0, np.int64)
+    old_kinds = 0
+    i = 0
+    for t in range(len(ev_end) + 1):
+        if t > 0:
+            while i < ev_end[t - 1]:
+                _add(tree, 0, size, ev_place[i], ev_sign[i])
+                live[ev_place[i]] += ev_sign[i]
+                total += ev_sign[i]
+                i += 1
+        # the first k rows now, as (place, how many of it); each instant takes the former ones away and puts these
+        wanted = min(k, total)
+        fresh_place = np.empty(wanted, np.int64)
+        fresh_count = np.empty(wanted, np.int64)
+        kinds = 0
+        rank = 0
+        while rank < wanted:
+            p = _find(tree, 0, size, rank)
+            take = min(live[p], wanted - rank)
+            fresh_place[kinds] = p
+            fresh_count[kinds] = take
+            kinds += 1
+            rank += take
+        if t > 0:
+            a = 0
+            b = 0
+            while a < old_kinds or b < kinds:
+                if b >= kinds or (a < old_kinds and old_place[a] < fresh_place[b]):
+                    p, d = old_place[a], -old_count[a]
+                    a += 1
+                elif a >= old_kinds or fresh_place[b] < old_place[a]:
+                    p, d = fresh_place[b], fresh_count[b]
+                    b += 1
+                else:
+                    p, d = fresh_place[b], fresh_count[b] - old_count[a]
+                    a += 1
+                    b += 1
+                for _ in range(abs(d)):
+                    if used == len(at):
+                        at = np.append(at, np.empty(used, np.int64))
+                        place = np.append(place, np.empty(used, np.int64))
+                        change = np.append(change, np.empty(used, np.int64))
+                    at[used] = t - 1
+                    place[used] = p
+                    change[used] = 1 if d > 0 else -1
+                    used += 1
+        old_place, old_count, old_kinds = fresh_place, fresh_count, kinds
+    return at[:used], place[:used], change[:used]
+
+
+def first_places(
+    place: NDArray[np.int64], sign: NDArray[np.int64], ev_end: NDArray[np.int64], count: NDArray[np.int64], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Changes of the first ``k`` rows: (instant number, place, +1 or -1), one entry a row, in order of instants.
+
+    ``place`` and ``sign`` by event; ``ev_end`` by instant; ``count``: rows by place before the step.
+    """
+    return _first_places(place, sign, ev_end, count, k)  # type: ignore[no-any-return]

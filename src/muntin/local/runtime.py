@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from muntin.core.batch import Batch
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.kernels.hashing import hash_columns, shard_of
@@ -68,10 +69,10 @@ class LocalPipeline:
                 for shard in range(self.shards)
             ]
             if number == len(self.query.stages) - 1:
-                results = [result_rows(self.query, o) for o in outputs]
+                results = [result_rows(self.query, ports[0]) for ports in outputs]
             for place, source in self._inputs():
                 if isinstance(source, DerivedInput) and source.stage == number:
-                    parts = [self._by_shard(source, to_wire(o, source)) for o in outputs]
+                    parts = [self._by_shard(source, to_wire(ports[source.port], source)) for ports in outputs]
                     arrived[place] = [concat_rows(list(p)) for p in zip(*parts, strict=True)]
         table = pa.Table.from_batches(results)
         name = self.query.result_schema.fields[len(self.query.schema)].name
@@ -79,11 +80,13 @@ class LocalPipeline:
         ordered = (times[1:] >= times[:-1]).all()
         return table if ordered else table.take(np.argsort(times, kind="stable"))
 
-    def _step(self, stage: int, shard: int, arrived: list[list[pa.RecordBatch] | None], progress: Progress):  # type: ignore[no-untyped-def]
+    def _step(
+        self, stage: int, shard: int, arrived: list[list[pa.RecordBatch] | None], progress: Progress
+    ) -> tuple[Batch, ...]:
         rows = [None if a is None else a[shard] for a in arrived]
         output = step(self.query, stage, self.states[stage][shard], rows, progress, shard)
         self.late += sum(r.num_rows for i, r in output.late if not _instants_only(self.query.stages[stage].inputs[i]))
-        return output.rows
+        return output.ports
 
     def _inputs(self) -> Iterable[tuple[tuple[int, int], Input]]:
         for number, stage in enumerate(self.query.stages):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.physical.conditions import Conditions, analyse
+from muntin.physical.dataflow import plan_dataflow
 from muntin.physical.join_stages import Joined, join_stages, source_columns
 from muntin.physical.stage import (
     Compute,
@@ -22,7 +23,8 @@ from muntin.physical.stage import (
     Stage,
 )
 from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan, walk
+from muntin.plan.windows import Range, Rows
 
 Named = tuple[tuple[str, Expr], ...]
 
@@ -43,14 +45,40 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
 
     Raises UnsupportedError for what this version cannot run.
     """
+    if not _canonical(query):
+        return plan_dataflow(query)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
     kind = query.root.kind
     plan = _plan_aggregate if parts.aggregate is not None else _plan_rows
-    stages = plan(query, parts, conditions)
+    stages = tuple(_snapped(s, query) for s in plan(query, parts, conditions))
     if kind == "rstream" and query.ticks is None:
         stages = (*stages[:-1], _watch_instants(stages[-1], parts.scans))
     return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op=kind == "changes")
+
+
+def _canonical(query: BoundQuery) -> bool:
+    """Whether the query is SELECT ... FROM time windows WHERE ... GROUP BY ... HAVING, which has plans of its own."""
+    plain = Scan | Filter | Join | Aggregate | Project | Output
+    if not all(isinstance(n, plain) for n in walk(query.root)) or query.root.kind.endswith("restore"):
+        return False
+    if any(isinstance(s.window, Rows) or (isinstance(s.window, Range) and s.window.internal) for s in query.scans):
+        return False
+    project = query.root.input
+    if not isinstance(project, Project):
+        return False
+    below = project.input
+    below = below.input if isinstance(below, Filter) else below
+    below = below.input if isinstance(below, Aggregate) else below
+    while isinstance(below, Filter):
+        below = below.input
+    return isinstance(below, Scan) or (isinstance(below, Join) and all(isinstance(p, Scan) for p in below.parts))
+
+
+def _snapped(stage: Stage, query: BoundQuery) -> Stage:
+    """The stage with its windows moving at the query's evaluation instants."""
+    inputs = (replace(i, ticks=query.ticks) if isinstance(i, SourceInput) else i for i in stage.inputs)
+    return replace(stage, inputs=tuple(inputs))
 
 
 def _take_apart(query: BoundQuery) -> _Parts:
@@ -114,7 +142,7 @@ def _plan_rows(query: BoundQuery, parts: _Parts, conditions: Conditions) -> tupl
 def _row_ops(query: BoundQuery, parts: _Parts) -> tuple[Op, ...]:
     match query.root.kind:
         case "rstream":
-            return (Materialize("snapshots"),)
+            return (Materialize("snapshots", query.ticks),)
         case "changes":
             return (Materialize("changes"),)
         case "istream":
@@ -166,7 +194,7 @@ def _plan_aggregate(query: BoundQuery, parts: _Parts, conditions: Conditions) ->
     computed, aggs = _aggregate_inputs(node)
     groups: Named = tuple((n, Column(n, e.type)) for n, e in node.groups)
     emit = "snapshots" if query.root.kind == "rstream" else "changes"
-    aggregate = GroupAggregate(groups, aggs, emit)  # type: ignore[arg-type]
+    aggregate = GroupAggregate(groups, aggs, emit, query.ticks)  # type: ignore[arg-type]
     group_names = tuple(n for n, _ in groups)
     alone = query.root.kind == "rstream" and query.ticks is None
     key = () if alone else group_names

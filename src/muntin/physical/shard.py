@@ -23,6 +23,9 @@ from muntin.physical.operators.context import Context
 from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
+from muntin.physical.operators.reshape import merge, repeat, rewind, snap
+from muntin.physical.operators.rows_window import rows_window
+from muntin.physical.operators.top_rows import top_rows
 from muntin.physical.operators.window_join import window_join
 from muntin.physical.stage import (
     Compute,
@@ -30,15 +33,21 @@ from muntin.physical.stage import (
     Input,
     Insertions,
     Materialize,
+    Merge,
     Net,
     OneSign,
     Op,
     PhysicalQuery,
+    Repeat,
+    Rewind,
+    RowsWindow,
+    Snap,
     SourceInput,
     Stage,
+    TopRows,
     WindowJoin,
 )
-from muntin.plan.windows import Now, Range, Window, validity
+from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Window, validity
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import PANES
 
@@ -61,10 +70,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class StepOutput:
-    """``rows``: what the stage emits, all with ``before <= ts < watermark``. ``late``: (input position, rows) dropped."""
+    """``rows``: what the stage emits at port 0, all with ``before <= ts < watermark``; ``ports``: at every port.
+    ``late``: (input position, rows) dropped."""
 
-    rows: Batch
+    ports: tuple[Batch, ...]
     late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> Batch:
+        return self.ports[0]
 
 
 def wire_schema(source: Input) -> pa.Schema:
@@ -113,7 +127,7 @@ def step(
     if shard != 0:
         progress = replace(progress, first=FOREVER)
     late: list[tuple[int, pa.RecordBatch]] = []
-    data: list[Batch] = []
+    values: list[Batch] = []
     marks: list[NDArray[np.int64]] = []
     for position, (source, rows) in enumerate(zip(plan.inputs, arrived, strict=True)):
         rows = _empty(source) if rows is None else rows
@@ -121,13 +135,12 @@ def step(
             rows, too_late = _on_time(rows, progress.before)
             if too_late is not None:
                 late.append((position, too_late))
-        batch = _interval_rows(query, source, rows)
+        values.append(_interval_rows(query, source, rows))
         if isinstance(source, SourceInput) and source.instants_only:
-            marks += [batch.ts, batch.exp]
-        else:
-            data.append(batch)
-    ctx = _context(query, plan, state, marks, progress)
-    return StepOutput(_run(plan.ops, state, data, ctx), late)
+            marks += [values[-1].ts, values[-1].exp]
+    ctx = _context(query, state, marks, progress)
+    _run(plan, state, values, ctx)
+    return StepOutput(tuple(values[v] for v in plan.emitted()), late)
 
 
 def to_wire(batch: Batch, target: Input) -> pa.RecordBatch:
@@ -154,27 +167,52 @@ def result_rows(query: PhysicalQuery, rows: Batch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _run(ops: Sequence[Op], state: ShardState, data: list[Batch], ctx: Context) -> Batch:
+def _run(plan: Stage, state: ShardState, values: list[Batch], ctx: Context) -> None:
+    """Append each operator's result to the values."""
+    fifo = [isinstance(i, SourceInput) for i in plan.inputs] + [False] * len(plan.ops)
+    for k, (op, args) in enumerate(zip(plan.ops, plan.arguments(), strict=True)):
+        mine = replace(ctx, fifo=tuple(fifo[a] for a in args))
+        values.append(_apply(op, state, f"op{k}", [values[a] for a in args], mine))
+
+
+def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context) -> Batch:
     batch = data[0]
-    for k, op in enumerate(ops):
-        name = f"op{k}"
-        match op:
-            case WindowJoin():
-                batch = window_join(op, state, name, data, ctx)
-            case Compute():
-                batch = compute(op, batch)
-            case GroupAggregate():
-                batch = group_aggregate(op, state, name, batch, ctx)
-            case Materialize():
-                batch = materialize(op, state, name, batch, ctx)
-            case Insertions():
-                batch = insertions(op, state, name, batch, ctx)
-            case Net():
-                batch = net(batch)
-            case OneSign(sign):
-                assert batch.sign is not None
-                batch = batch.where(batch.sign == sign)
-    return batch
+    match op:
+        case WindowJoin():
+            return window_join(op, state, name, data, ctx)
+        case Compute():
+            return compute(op, batch)
+        case GroupAggregate():
+            return group_aggregate(op, state, name, batch, _marked(state, name, data[1:], ctx))
+        case Materialize():
+            return materialize(op, state, name, batch, _marked(state, name, data[1:], ctx))
+        case Insertions():
+            return insertions(op, state, name, batch, ctx)
+        case Net():
+            return net(batch)
+        case OneSign(sign):
+            assert batch.sign is not None
+            return batch.where(batch.sign == sign)
+        case RowsWindow():
+            return rows_window(op, state, name, batch, ctx)
+        case TopRows():
+            return top_rows(op, state, name, batch, ctx)
+        case Rewind():
+            return rewind(op, batch)
+        case Snap(ticks):
+            return snap(ticks, batch)
+        case Merge(weights):
+            return merge(weights, data)
+        case Repeat(times):
+            return repeat(times, batch)
+
+
+def _marked(state: ShardState, name: str, marks: list[Batch], ctx: Context) -> Context:
+    """The context with the instants at which rows of the further arguments enter or leave."""
+    if not marks:
+        return ctx
+    found = _instants(state, f"{name}.marks", [t for b in marks for t in (b.ts, b.exp)], ctx.low, ctx.until)
+    return replace(ctx, instants=found if ctx.instants is None else np.union1d(ctx.instants, found))
 
 
 def _on_time(rows: pa.RecordBatch, before: int) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
@@ -194,45 +232,45 @@ def _interval_rows(query: PhysicalQuery, source: Input, rows: pa.RecordBatch) ->
         sign = buffer_values(rows.column(SIGN), np.int8) if source.signed else None
         batch = Batch(columns, ts, buffer_values(rows.column(EXP), np.int64), sign)
         return batch if (ts[1:] >= ts[:-1]).all() else batch.take(np.argsort(ts, kind="stable"))
-    start, exp = _seen(query, source.window, ts)
+    start, exp = _seen(source.window, ts, query.options, source.ticks)
     batch = Batch(columns, start, exp)
     return batch.where(start < exp)
 
 
-def _seen(query: PhysicalQuery, window: Window, ts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    start, exp = validity(window, ts, query.options)
-    if query.ticks is None:
+def _seen(
+    window: Window, ts: NDArray[np.int64], options: QueryOptions, ticks: Ticks | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    start, exp = validity(window, ts, options)
+    if ticks is None:
         return start, exp
-    return query.ticks.at_or_after(start), query.ticks.at_or_after(exp)
+    return ticks.at_or_after(start), ticks.at_or_after(exp)
 
 
 def _context(
-    query: PhysicalQuery, plan: Stage, state: ShardState, marks: list[NDArray[np.int64]], progress: Progress
+    query: PhysicalQuery, state: ShardState, marks: list[NDArray[np.int64]], progress: Progress
 ) -> Context:
-    instants = _instants(state, marks, progress) if marks else None
-    fifo = tuple(isinstance(i, SourceInput) for i in plan.inputs)
-    return Context(
-        progress.before, progress.watermark, progress.end, progress.first, query.ticks, instants, pane_of(query), fifo
-    )
+    until = min(progress.watermark, progress.end + 1)
+    instants = _instants(state, "instants", marks, progress.before, until) if marks else None
+    return Context(progress.before, progress.watermark, progress.end, progress.first, instants, pane_of(query))
 
 
-def _instants(state: ShardState, marks: list[NDArray[np.int64]], progress: Progress) -> NDArray[np.int64]:
-    """Instants of this step at which some row enters or leaves a window; later ones are remembered."""
+def _instants(
+    state: ShardState, structure: str, marks: list[NDArray[np.int64]], low: int, high: int
+) -> NDArray[np.int64]:
+    """Instants of this step at which some row enters or leaves; later ones are remembered."""
     new = np.unique(np.concatenate(marks))
     new = new[new != FOREVER]
     if len(new):
-        state.append(
-            "instants", pa.RecordBatch.from_arrays([pa.array(new)], names=["t"]), low=int(new[0]), high=int(new[-1])
-        )
-    high = min(progress.watermark, progress.end + 1)
+        rows = pa.RecordBatch.from_arrays([pa.array(new)], names=["t"])
+        state.append(structure, rows, low=int(new[0]), high=int(new[-1]))
     found = [
         buffer_values(c.load().column("t"), np.int64)
-        for c in state.list("instants")
-        if c.meta["low"] < high and c.meta["high"] >= progress.before
+        for c in state.list(structure)
+        if c.meta["low"] < high and c.meta["high"] >= low
     ]
-    state.keep("instants", lambda c: c.meta["high"] >= high)
+    state.keep(structure, lambda c: c.meta["high"] >= high)
     times = np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
-    return times[(times >= progress.before) & (times < high)]
+    return times[(times >= low) & (times < high)]
 
 
 def pane_of(query: PhysicalQuery) -> int | None:
@@ -257,7 +295,7 @@ def _first_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     for source, clock in _windows(query, clocks):
         if clock.first_ts != FOREVER:
             window = replace(source.window, slide=None) if isinstance(source.window, Range) else source.window
-            firsts.append(int(_seen(query, window, np.array([clock.first_ts]))[0][0]))
+            firsts.append(int(_seen(window, np.array([clock.first_ts]), query.options, query.ticks)[0][0]))
     return min(firsts)
 
 
@@ -266,7 +304,7 @@ def _last_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     lasts = [NEVER]
     for source, clock in _windows(query, clocks):
         if clock.top_ts != NEVER:
-            start, exp = _seen(query, source.window, np.array([clock.top_ts]))
+            start, exp = _seen(source.window, np.array([clock.top_ts]), query.options, query.ticks)
             lasts.append(int(start[0] if exp[0] == FOREVER else exp[0]))
     return max(lasts)
 

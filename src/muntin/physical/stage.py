@@ -36,6 +36,8 @@ class SourceInput:
     columns: tuple[tuple[str, Expr], ...]
     shard_key: tuple[str, ...]
     instants_only: bool = False
+    ticks: Ticks | None = None
+    """Evaluation instants that the rows' validity is moved to."""
 
     @property
     def schema(self) -> Schema:
@@ -44,12 +46,13 @@ class SourceInput:
 
 @dataclass(frozen=True)
 class DerivedInput:
-    """Rows that an earlier stage of the same query (``stage``) emits; ``signed``: changes, else interval rows."""
+    """Rows that an earlier stage of the same query (``stage``) emits at ``port``; ``signed``: with weights of +1 and -1."""
 
     stage: int
     schema: Schema
     shard_key: tuple[str, ...]
     signed: bool = False
+    port: int = 0
 
 
 Input = SourceInput | DerivedInput
@@ -80,20 +83,26 @@ class GroupAggregate:
     """Aggregates of interval rows by ``groups``; ungrouped when empty.
 
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
-    groups at every evaluation instant (interval rows with ts = the instant). An ungrouped aggregate has an answer from
+    groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the instant). An ungrouped aggregate has an answer from
     the query's first row on, over an empty window too.
     """
 
     groups: tuple[tuple[str, Expr], ...]
     aggs: tuple[tuple[str, Agg], ...]
     emit: OneOf["changes", "snapshots"]
+    ticks: Ticks | None = None
 
 
 @dataclass(frozen=True)
 class Materialize:
-    """Interval rows become what the query shows: "changes" (both signs) or "snapshots" (all live rows per instant)."""
+    """Interval rows become what the query shows: "changes" (both signs) or "snapshots" (all live rows per instant).
+
+    Snapshots are taken at ``ticks``, or where there are none at every instant at which a row of the further arguments
+    (or of the inputs that only mark instants) enters or leaves.
+    """
 
     emit: OneOf["changes", "snapshots"]
+    ticks: Ticks | None = None
 
 
 @dataclass(frozen=True)
@@ -113,18 +122,101 @@ class Insertions:
     """Interval rows seen as insertions at their start: Istream of rows that can never be netted away."""
 
 
-Op = Compute | WindowJoin | GroupAggregate | Materialize | Net | OneSign | Insertions
+@dataclass(frozen=True)
+class RowsWindow:
+    """Rows of an unbounded stream, in order, become the rows of ``[ROWS count]`` or ``[PARTITION BY by ROWS count]``.
+
+    A negative tuple takes each row away when the row that pushes it out comes (signed output). With ``slide`` the
+    contents move only when the count of rows (of the partition) is a multiple of it.
+    """
+
+    count: int
+    slide: int | None
+    by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rewind:
+    """Rows that came out of a query at ``ts`` enter a time window with that event time; ``shift`` is added to it."""
+
+    window: Window
+    options: QueryOptions
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Snap:
+    """Move both ends of validity to the evaluation instants; rows that none sees are left out."""
+
+    ticks: Ticks
+
+
+@dataclass(frozen=True)
+class Merge:
+    """All rows of the inputs (names of the first), those of input i with weight ``weights[i]`` (+1 or -1)."""
+
+    weights: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Each row as many times as ``times`` says (NULL or below one: not at all)."""
+
+    times: Expr
+
+
+@dataclass(frozen=True)
+class TopRows:
+    """Changes of the first ``count`` rows by ``keys`` ((expression, descending, nulls first)), ties by all columns."""
+
+    keys: tuple[tuple[Expr, bool, bool], ...]
+    count: int
+
+
+Op = (
+    Compute
+    | WindowJoin
+    | GroupAggregate
+    | Materialize
+    | Net
+    | OneSign
+    | Insertions
+    | RowsWindow
+    | Rewind
+    | Snap
+    | Merge
+    | Repeat
+    | TopRows
+)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of one query: inputs (a WindowJoin takes all, otherwise there is one) and operators in order."""
+    """One stage of one query: inputs and operators.
+
+    Values are numbered: the inputs, then the operators' results. ``args[k]`` names the values that operator k takes;
+    without ``args`` the first operator takes every input that feeds operators and each other one the result before it.
+    ``ports``: the values that the stage emits (default: the last); ``schema`` and ``signed`` describe the first port.
+    """
 
     inputs: tuple[Input, ...]
     ops: tuple[Op, ...]
     schema: Schema
     signed: bool
-    """Whether the stage's output rows are changes."""
+    args: tuple[tuple[int, ...], ...] | None = None
+    ports: tuple[int, ...] | None = None
+
+    def arguments(self) -> tuple[tuple[int, ...], ...]:
+        """The values that each operator takes."""
+        if self.args is not None:
+            return self.args
+        n = len(self.inputs)
+        data = tuple(i for i, s in enumerate(self.inputs) if not (isinstance(s, SourceInput) and s.instants_only))
+        return tuple(data if k == 0 else (n + k - 1,) for k in range(len(self.ops)))
+
+    def emitted(self) -> tuple[int, ...]:
+        """The values that the stage emits, by port."""
+        return self.ports if self.ports is not None else (len(self.inputs) + len(self.ops) - 1,)
 
 
 @dataclass(frozen=True)

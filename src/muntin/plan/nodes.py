@@ -349,14 +349,26 @@ class BoundQuery:
     @property
     def ticks(self) -> Ticks | None:
         """The evaluation instants, or None when no window has SLIDE (the query then answers at every change)."""
-        found = sorted(
-            {
-                (w.slide, tick_origin(w, self.options) % w.slide)
-                for w in (s.window for s in self.scans)
-                if isinstance(w, Range) and w.slide is not None
-            }
-        )
-        return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found)) if found else None
+        return ticks_of(self.root, self.options)
+
+
+def ticks_of(output: Output, options: QueryOptions) -> Ticks | None:
+    """The evaluation instants of one query: of its own windows, not of those inside a windowed sub-query.
+
+    None when none of its windows has a time SLIDE.
+    """
+    windows = [n.window for n in within(output) if isinstance(n, Scan | Rewindow)]
+    beats = [(w.slide, w) for w in windows if isinstance(w, Range) and w.slide is not None]
+    found = sorted({(slide, tick_origin(w, options) % slide) for slide, w in beats})
+    return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found)) if found else None
+
+
+def within(node: Node) -> Iterator[Node]:
+    """As ``walk``, but not into the queries whose output streams are windowed: the nodes that share instants."""
+    yield node
+    for child in node.inputs:
+        if not isinstance(child, Output):
+            yield from within(child)
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -112,7 +112,7 @@ class SlotReplay:
             self.results.append(place.results(output.rows))
             yield wire.Letter(self.slot, wire.RESULT, b"")
         else:
-            for letter in place.derived(output.rows, self.seq):
+            for letter in place.derived(output.ports, self.seq):
                 self.seq += 1
                 yield letter
 

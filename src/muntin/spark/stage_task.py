@@ -79,14 +79,16 @@ class SlotRun:
     def _shard(self, place: Place, state: ShardState) -> None:
         query, mail = self.spec.queries[place.query], self.mail
         progress = self._progress(place, state)
-        output = StepOutput(Batch.empty(query.stages[self.level].schema.to_arrow()))
-        if runs_on(query.stages[self.level], place.shard):
+        stage = query.stages[self.level]
+        nothing = Batch.empty(stage.schema.to_arrow())
+        output = StepOutput((nothing,) * len(stage.emitted()))
+        if runs_on(stage, place.shard):
             rows = arrived(self.spec, mail, place.query, self.level, place.shard)
             output = step(query, self.level, state, rows, progress, place.shard)
         self.letters += place.forward(progress, mail.now)
         self.letters += place.late_letters(output)
         if not place.last:
-            self.letters += place.derived(output.rows)
+            self.letters += place.derived(output.ports)
         elif len(output.rows):
             self._result(place, place.results(output.rows))
         self._count(place, state, progress, output)

@@ -19,6 +19,10 @@ from muntin.kernels.keys import key_ids
 from muntin.state.shard_state import Chunk, ShardState
 
 START, EXP = "__start", "__exp"
+
+WEIGHT = "__w"
+"""+1, or -1 for a negative tuple; only in structures of signed rows."""
+
 PANES = 16
 """Panes to a window: at most so many merged chunks live at a time, and rows are merged once."""
 

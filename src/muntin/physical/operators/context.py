@@ -9,23 +9,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch
-from muntin.plan.windows import Ticks
 
 
 @dataclass(frozen=True)
 class Context:
     """Instants in ``[low, high)`` are answered by this step; none after ``end``. ``first``: the query's first instant.
 
-    ``ticks``: evaluation instants of a query with SLIDE; ``instants``: those of one that answers whenever a row enters
-    or leaves a window (sorted, inside the step). ``pane``: microseconds after which small chunks are merged (None: the
-    windows never end). ``fifo``: by join input, whether rows expire in order of start.
+    ``instants``: those of a query that answers whenever a row enters or leaves a window (sorted, inside the step; None
+    where nothing marks them). ``pane``: microseconds after which small chunks are merged (None: the windows never end).
+    ``fifo``: by argument of the operator, whether rows expire in order of start.
     """
 
     low: int
     high: int
     end: int
     first: int
-    ticks: Ticks | None
     instants: NDArray[np.int64] | None
     pane: int | None
     fifo: tuple[bool, ...] = ()

@@ -23,9 +23,7 @@ from muntin.physical.stage import GroupAggregate
 from muntin.plan.exprs import Expr
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, leaving, merge_closed, timed
-
-WEIGHT = "__w"
+from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, insert, int64s, leaving, merge_closed, timed
 
 Ints = NDArray[np.int64]
 
@@ -113,12 +111,12 @@ def _schedule(
         spans = (np.array([low]), np.array([high])) if low < high else (np.empty(0, np.int64),) * 2
     else:
         spans = _spans(state, name, events, groups, ctx)
-    instants = ctx.instants
+    instants = None if op.ticks is not None else ctx.instants
     if instants is not None:
         instants = instants[instants >= ctx.first]
     else:
-        assert ctx.ticks is not None
-        instants = tick_times(spans, ctx.ticks.slides, ctx.ticks.origins, ctx.low, ctx.until)
+        assert op.ticks is not None
+        instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until)
     return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
 
 

@@ -26,9 +26,9 @@ from muntin.kernels.keys import columns_equal
 from muntin.physical.operators.context import Context
 from muntin.physical.stage import WindowJoin
 from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, bounds, cancel, expire, int64s, merge_closed, timed
+from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, timed
 
-HASH, DIRECTORY, WEIGHT = "__h", "__dir", "__w"
+HASH, DIRECTORY = "__h", "__dir"
 
 Ints = NDArray[np.int64]
 

@@ -1,0 +1,525 @@
+"""Planning of any query: each node becomes operators over weighted interval rows.
+
+Everything reduces to a few linear operators. With L - X for a merge of L and X with weight -1::
+
+    L semi R       L join distinct(keys of R)                  (equality), or
+                   L join distinct(L columns of (L join R))    (any predicate)
+    L anti R       L - (L semi R)
+    L left R       (L join R) + (L anti R, padded with NULLs)
+    L except all R multiplicity max(l - r, 0) of each row, from counts by row
+    scalar query   L left (aggregate of (distinct(L columns used) join R)), counts defaulting to 0
+
+so one join, one aggregate and one way to expire rows serve the whole language, and a retraction is a row of weight -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+
+from muntin.core.errors import UnsupportedError
+from muntin.core.schema import Field, Schema
+from muntin.physical.drafts import Drafts, Loose, Named, Placed, Value, loose
+from muntin.physical.stage import (
+    GroupAggregate,
+    Materialize,
+    Merge,
+    Net,
+    OneSign,
+    PhysicalQuery,
+    Repeat,
+    Rewind,
+    RowsWindow,
+    Snap,
+    TopRows,
+    WindowJoin,
+)
+from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, map_columns
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    BoundQuery,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Output,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TableScan,
+    TopK,
+    ticks_of,
+)
+from muntin.plan.windows import Rows, Ticks, Unbounded
+
+_INT, _BOOL = pa.int64(), pa.bool_()
+ONE = Literal(1, _INT)
+
+
+def plan_dataflow(query: BoundQuery) -> PhysicalQuery:
+    """The stages of any bound query. Raises UnsupportedError for what no operator does yet."""
+    return _Planner(query).run()
+
+
+class _Planner:
+    def __init__(self, query: BoundQuery) -> None:
+        self.query = query
+        self.drafts = Drafts(query.options)
+        self.names = 0
+
+    def run(self) -> PhysicalQuery:
+        root = self.query.root
+        result = self.output(root)
+        return self.drafts.finish(result, ticks_of(root, self.query.options), root.kind == "changes")
+
+    def fresh(self, stem: str) -> str:
+        self.names += 1
+        return f"__{stem}{self.names}"
+
+    # -- outputs
+
+    def output(self, node: Output) -> Placed:
+        """What the query shows: snapshots, or changes of one sign or both."""
+        ticks = ticks_of(node, self.query.options)
+        value = self.visit(node.input, ticks)
+        names = value.schema.names
+        match node.kind:
+            case "rstream" if ticks is not None:
+                return self._materialize(self.drafts.place(value), "snapshots", ticks, [])
+            case "rstream":
+                marks = self._marks(node.input)
+                placed = self.drafts.colocate([value, *marks], [()] * (1 + len(marks)))
+                return self._materialize(placed[0], "snapshots", None, placed[1:])
+            case "changes" | "istream" | "dstream":
+                here = self.drafts.colocate([value], [names])[0]
+                changes = self._materialize(here, "changes", ticks, [])
+                if node.kind == "changes":
+                    return changes
+                one = OneSign(1 if node.kind == "istream" else -1)
+                return self.drafts.apply(one, [changes], changes.schema, True, changes.keys)
+            case _:
+                raise UnsupportedError(f"{node.kind.replace('_', '-')} cannot run yet")
+
+    def _materialize(self, value: Placed, emit: str, ticks: Ticks | None, marks: Sequence[Placed]) -> Placed:
+        op = Materialize(emit, ticks)  # type: ignore[arg-type]
+        return self.drafts.apply(op, [value, *marks], value.schema, emit == "changes", value.keys)
+
+    def _marks(self, node: Node) -> list[Value]:
+        """The windows and relations of the query, without columns: their rows' comings and goings mark instants."""
+        found: list[Value] = []
+        for leaf in _leaves(node):
+            value = self.drafts.project(self.visit(leaf, None), ())
+            if value not in found:
+                found.append(value)
+        return found
+
+    # -- nodes
+
+    def visit(self, node: Node, ticks: Ticks | None) -> Value:
+        """The value of a relation; ``ticks``: the evaluation instants of the enclosing output."""
+        match node:
+            case Scan(window=Rows() as window):
+                return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks)
+            case Scan():
+                return loose(node, ticks)
+            case Filter(child, predicate):
+                return self.drafts.filter(self.visit(child, ticks), predicate)
+            case Project(child, exprs):
+                return self.drafts.project(self.visit(child, ticks), exprs)
+            case Join(parts, predicate):
+                return self.join([self.visit(p, ticks) for p in parts], predicate)
+            case Aggregate():
+                return self.aggregate(self.visit(node.input, ticks), node)
+            case Distinct(child):
+                return self.distinct(self.visit(child, ticks))
+            case SemiJoin():
+                return self.semi_join(node, ticks)
+            case OuterJoin():
+                return self.outer_join(node, ticks)
+            case SetOp():
+                return self.set_op(node, ticks)
+            case Apply():
+                return self.apply(node, ticks)
+            case TopK(child, keys, count):
+                here = self.drafts.colocate([self.visit(child, ticks)], [()])
+                return self.drafts.apply(TopRows(keys, count), here, node.schema, True, ())
+            case Rewindow():
+                return self.rewindow(node, ticks)
+            case TableScan():
+                raise UnsupportedError(f"table {node.table.name!r}: joins with tables cannot run yet")
+            case Output():
+                raise UnsupportedError("a query's output inside another query needs a window: add [ROWS n] or [RANGE t]")
+
+    def _unbounded(self, scan: Scan) -> Loose:
+        return loose(replace(scan, window=Unbounded()), None)
+
+    def rows_window(self, value: Value, window: Rows, prefix: str, ticks: Ticks | None) -> Placed:
+        by = tuple(prefix + b for b in window.by)
+        (here,) = self.drafts.colocate([value], [by])
+        op = RowsWindow(window.count, window.slide, by)
+        rows = self.drafts.apply(op, [here], here.schema, True, here.keys)
+        return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, True, rows.keys)
+
+    def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
+        """A window over a query's output stream."""
+        shown = self.output(node.input)
+        inner = ticks_of(node.input, self.query.options)
+        shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
+        entry = Unbounded() if isinstance(node.window, Rows) else node.window
+        rows = self.drafts.apply(Rewind(entry, self.query.options, shift), [shown], shown.schema, False, shown.keys)
+        if isinstance(node.window, Rows):
+            return self.rows_window(rows, node.window, "", ticks)
+        return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, False, rows.keys)
+
+    # -- joins
+
+    def join(self, parts: Sequence[Value], predicate: Expr) -> Value:
+        """n-way join: inputs that share a key in one operator, then the next key; cross products last."""
+        waiting = list(parts)
+        conditions = conjuncts(predicate)
+        done: Value | None = None
+        while done is None or waiting:
+            chosen, keys = _choose(done, waiting, conditions)
+            waiting = [w for w in waiting if not any(w is c for c in chosen)]
+            done, conditions = self._join_step(chosen, keys, conditions)
+        return done
+
+    def _join_step(
+        self, parts: list[Value], keys: list[list[Expr]], conditions: list[Expr]
+    ) -> tuple[Value, list[Expr]]:
+        spent = [c for c in conditions if _is_key(c, keys)]
+        here = [self._own_filters(p, conditions, spent) for p in parts]
+        keyed, names = self._key_columns([p for p, _ in here], keys)
+        spent += [c for _, cs in here for c in cs]
+        joined = self._window_join(keyed, names)
+        have = set(joined.schema.names)
+        closing = [c for c in conditions if c not in spent and {x.name for x in columns_of(c)} <= have]
+        left = [c for c in conditions if c not in spent and c not in closing]
+        return self.drafts.filter(joined, conjunction(closing)), left
+
+    def _own_filters(self, part: Value, conditions: list[Expr], spent: list[Expr]) -> tuple[Value, list[Expr]]:
+        have = set(part.schema.names)
+        own = [c for c in conditions if c not in spent and {x.name for x in columns_of(c)} <= have]
+        return self.drafts.filter(part, conjunction(own)), own
+
+    def _key_columns(self, parts: list[Value], keys: list[list[Expr]]) -> tuple[list[Value], list[tuple[str, ...]]]:
+        """Parts with a plain column for each key term, NULL keys filtered out, and the columns' names."""
+        found, names = [], []
+        for i, part in enumerate(parts):
+            terms = [k[i] for k in keys]
+            part = self.drafts.filter(part, conjunction([Call("is_not_null", (t,), _BOOL) for t in terms]))
+            part, mine = self._with_columns(part, terms)
+            found.append(part)
+            names.append(mine)
+        return found, names
+
+    def _with_columns(self, part: Value, terms: Sequence[Expr]) -> tuple[Value, tuple[str, ...]]:
+        extra = {t: self.fresh("key") for t in terms if not isinstance(t, Column)}
+        if extra:
+            part = self.drafts.project(part, (*_all(part), *((n, e) for e, n in extra.items())))
+        return part, tuple(t.name if isinstance(t, Column) else extra[t] for t in terms)
+
+    def _window_join(self, parts: list[Value], keys: list[tuple[str, ...]], null_safe: bool = False) -> Placed:
+        here = self.drafts.colocate(parts, keys)
+        schema = Schema(tuple(f for p in here for f in p.schema))
+        signed = any(p.signed for p in here)
+        op = WindowJoin(tuple(keys), null_safe)
+        return self.drafts.apply(op, here, schema, signed, _joined_keys(here, keys))
+
+    # -- aggregates and distinct
+
+    def aggregate(self, value: Value, node: Aggregate) -> Placed:
+        arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
+        names = {e: self.fresh("x") for e in arguments}
+        computed = node.groups + tuple((names[e], e) for e in arguments)
+        aggs = tuple(
+            (n, replace(a, arg=None if a.arg is None else Column(names[a.arg], a.arg.type))) for n, a in node.aggs
+        )
+        groups: Named = tuple((n, Column(n, e.type)) for n, e in node.groups)
+        (here,) = self.drafts.colocate([self.drafts.project(value, computed)], [tuple(n for n, _ in groups)])
+        op = GroupAggregate(groups, aggs, "changes")
+        return self.drafts.apply(op, [here], node.schema, True, here.keys)
+
+    def distinct(self, value: Value) -> Placed:
+        """Each row once: groups by all columns, without aggregates."""
+        (here,) = self.drafts.colocate([value], [value.schema.names])
+        op = GroupAggregate(_all(here), (), "changes")
+        return self.drafts.apply(op, [here], here.schema, True, here.keys)
+
+    # -- negation and what is built on it
+
+    def semi_join(self, node: SemiJoin, ticks: Ticks | None) -> Value:
+        left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
+        if node.null_aware is not None:
+            return self._not_in(left, right, node)
+        left, matched = self._matched(left, right, node.predicate)
+        return self._minus(left, matched) if node.anti else matched
+
+    def _not_in(self, left: Value, right: Value, node: SemiJoin) -> Value:
+        """x NOT IN (y): fails for an equal y, and while there are candidates also for a NULL x or any NULL y."""
+        assert node.null_aware is not None
+        x, y = node.null_aware
+        rest = conjunction([c for c in conjuncts(node.predicate) if c != Call("eq", (x, y), _BOOL)])
+        parts = [Call("eq", (x, y), _BOOL), Call("is_null", (x,), _BOOL), Call("is_null", (y,), _BOOL)]
+        unknown = reduce(lambda a, b: Call("or", (a, b), _BOOL), parts)
+        left, matched = self._matched(left, right, conjunction([c for c in (unknown, rest) if c != TRUE]))
+        return self._minus(left, matched)
+
+    def _matched(self, left: Value, right: Value, predicate: Expr) -> tuple[Placed, Placed]:
+        """(left, those of its rows that some row of ``right`` matches), in one stage."""
+        mine, theirs = set(left.schema.names), set(right.schema.names)
+        conditions = conjuncts(predicate)
+        own_right = [c for c in conditions if {x.name for x in columns_of(c)} <= theirs]
+        right = self.drafts.filter(right, conjunction(own_right))
+        rest = [c for c in conditions if c not in own_right]
+        pairs = [p for p in (_equality(c, mine, theirs) for c in rest) if p is not None]
+        if len(pairs) == len(rest):
+            return self._matched_by_key(left, right, pairs)
+        return self._matched_by_row(left, right, conjunction(rest))
+
+    def _matched_by_key(self, left: Value, right: Value, pairs: list[tuple[Expr, Expr]]) -> tuple[Placed, Placed]:
+        left, left_keys = self._with_columns(left, [a for a, _ in pairs])
+        named = tuple((self.fresh("match"), b) for _, b in pairs)
+        usable = conjunction([Call("is_not_null", (b,), _BOOL) for _, b in pairs])
+        right = self.drafts.project(self.drafts.filter(right, usable), named)
+        right_keys = tuple(n for n, _ in named)
+        here, there = self.drafts.colocate([left, right], [left_keys, right_keys])
+        kinds = self.drafts.apply(GroupAggregate(_all(there), (), "changes"), [there], there.schema, True, there.keys)
+        joined = self._window_join([here, kinds], [left_keys, right_keys])
+        matched = self.drafts.project(joined, _all(here))
+        assert isinstance(matched, Placed)
+        return here, matched
+
+    def _matched_by_row(self, left: Value, right: Value, predicate: Expr) -> tuple[Placed, Placed]:
+        """Any predicate: the distinct left rows that have a partner, then the left rows equal to one of them."""
+        left = self.drafts.place(left)
+        pairs = self.join([left, right], predicate)
+        wide = self.drafts.project(pairs, tuple((f"__m.{n}", e) for n, e in _all(left)))
+        names = tuple(f"__m.{n}" for n in left.schema.names)
+        here, there = self.drafts.colocate([left, wide], [left.schema.names, names])
+        kinds = self.drafts.apply(GroupAggregate(_all(there), (), "changes"), [there], there.schema, True, there.keys)
+        joined = self._window_join([here, kinds], [left.schema.names, names], null_safe=True)
+        matched = self.drafts.project(joined, _all(here))
+        assert isinstance(matched, Placed)
+        return here, matched
+
+    def _minus(self, left: Placed, taken: Placed) -> Placed:
+        """Left rows without those in ``taken`` (each of which is a left row), in their stage."""
+        return self.drafts.apply(Merge((1, -1)), [left, taken], left.schema, True, left.keys)
+
+    def _plus(self, parts: Sequence[Value], schema: Schema) -> Placed:
+        """All rows of values of equal types; spread over shards as they come."""
+        placed = [self.drafts.place(p) for p in parts]
+        if len({p.stage for p in placed}) > 1:
+            placed = self.drafts.colocate(placed, [p.schema.names for p in placed])
+        keys = placed[0].keys if len({p.keys for p in placed}) == 1 else None
+        signed = any(p.signed for p in placed)
+        return self.drafts.apply(Merge((1,) * len(placed)), placed, schema, signed, keys)
+
+    def outer_join(self, node: OuterJoin, ticks: Ticks | None) -> Value:
+        left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
+        left, right = self.drafts.place(left), self.drafts.place(right)
+        whole: list[Value] = [self.drafts.project(self.join([left, right], node.predicate), _columns(node.schema))]
+        if node.side in ("left", "full"):
+            whole.append(self._unmatched(left, right, node))
+        if node.side in ("right", "full"):
+            whole.append(self._unmatched(right, left, node))
+        return self._plus(whole, node.schema)
+
+    def _unmatched(self, kept: Placed, other: Placed, node: OuterJoin) -> Value:
+        names = kept.schema.names
+        own = [c for c in conjuncts(node.predicate) if {x.name for x in columns_of(c)} <= set(names)]
+        if own:  # a row that fails its own condition has no partner, but stays
+            here, matched = self._matched_by_row(kept, other, node.predicate)
+        else:
+            here, matched = self._matched(kept, other, node.predicate)
+        alone = self._minus(here, matched)
+        padded = tuple(
+            (f.name, Column(f.name, f.type) if f.name in names else Literal(None, f.type)) for f in node.schema
+        )
+        return self.drafts.project(alone, padded)
+
+    def set_op(self, node: SetOp, ticks: Ticks | None) -> Value:
+        left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
+        right = self.drafts.project(
+            right, tuple((a.name, Column(b.name, b.type)) for a, b in zip(left.schema, right.schema, strict=True))
+        )
+        if node.kind == "union_all":
+            return self._plus([left, right], node.schema)
+        ours, theirs = self.fresh("l"), self.fresh("r")
+        sides = [
+            self.drafts.project(v, (*_all(v), (ours, Literal(a, _INT)), (theirs, Literal(1 - a, _INT))))
+            for v, a in ((left, 1), (right, 0))
+        ]
+        here = self.drafts.colocate(sides, [node.schema.names, node.schema.names])
+        both = self.drafts.apply(Merge((1, 1)), here, here[0].schema, any(h.signed for h in here), here[0].keys)
+        aggs = tuple((n, Agg("sum", Column(n, _INT), _INT)) for n in (ours, theirs))
+        counted = Schema((*node.schema.fields, Field(ours, _INT), Field(theirs, _INT)))
+        op = GroupAggregate(_columns(node.schema), aggs, "changes")
+        counts = self.drafts.apply(op, [both], counted, True, both.keys)
+        times = _multiplicity(node.kind, Column(ours, _INT), Column(theirs, _INT))
+        repeated = self.drafts.apply(Repeat(times), [counts], counted, True, counts.keys)
+        rows = self.drafts.project(repeated, _columns(node.schema))
+        assert isinstance(rows, Placed)
+        return self.drafts.apply(Net(), [rows], rows.schema, True, rows.keys)
+
+    # -- scalar sub-queries
+
+    def apply(self, node: Apply, ticks: Ticks | None) -> Value:
+        left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
+        mine = set(left.schema.names)
+        used = tuple(dict.fromkeys(c.name for c in columns_of(node.predicate) if c.name in mine))
+        if not used:
+            return self._apply_global(left, right, node)
+        left = self.drafts.place(left)
+        outer = self.drafts.project(left, tuple((f"__o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
+        kinds = self.distinct(outer)
+        renamed = {n: f"__o.{n}" for n in used}
+        predicate = _renamed_columns(node.predicate, renamed)
+        pairs = self.join([kinds, right], predicate)
+        groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
+        grouped = self.aggregate(pairs, Aggregate(_Shape(pairs.schema), groups, node.aggs))  # type: ignore[arg-type]
+        keys = tuple(n for n, _ in groups)
+        here, there = self.drafts.colocate([left, grouped], [used, keys])
+        joined = self._window_join([here, there], [used, keys], null_safe=True)
+        found = self.drafts.project(joined, _columns(node.schema))
+        matched = self.drafts.project(joined, _all(here))
+        assert isinstance(matched, Placed)
+        alone = self._minus(here, matched)
+        defaults = self.drafts.project(alone, (*_all(here), *((n, _default(a)) for n, a in node.aggs)))
+        return self._plus([found, defaults], node.schema)
+
+    def _apply_global(self, left: Value, right: Value, node: Apply) -> Value:
+        """No correlation: one row of aggregates beside every left row."""
+        right = self.drafts.filter(right, node.predicate)
+        one = self.aggregate(right, Aggregate(_Shape(right.schema), (), node.aggs))  # type: ignore[arg-type]
+        joined = self._window_join([left, one], [(), ()])
+        return self.drafts.project(joined, _columns(node.schema))
+
+
+class _Shape:
+    """Stands for an input of which only the schema matters."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+
+def _leaves(node: Node) -> list[Node]:
+    if isinstance(node, Scan | TableScan | Rewindow):
+        return [node]
+    return [leaf for child in node.inputs for leaf in _leaves(child)]
+
+
+def _all(value: Value) -> Named:
+    return _columns(value.schema)
+
+
+def _columns(schema: Schema) -> Named:
+    return tuple((f.name, Column(f.name, f.type)) for f in schema)
+
+
+def _names(e: Expr) -> set[str]:
+    return {c.name for c in columns_of(e)}
+
+
+def _renamed_columns(e: Expr, names: dict[str, str]) -> Expr:
+    return map_columns(e, lambda c: Column(names.get(c.name, c.name), c.type))
+
+
+def _default(agg: Agg) -> Expr:
+    return Literal(0 if agg.fn in ("count", "count_distinct") else None, agg.type)
+
+
+def _multiplicity(kind: str, ours: Expr, theirs: Expr) -> Expr:
+    zero = Literal(0, _INT)
+    extra = Call("sub", (ours, theirs), _INT)
+    both = Call("least", (ours, theirs), _INT)
+    match kind:
+        case "except_all":
+            return Call("greatest", (extra, zero), _INT)
+        case "except":
+            return Call("least", (Call("greatest", (extra, zero), _INT), ONE), _INT)
+        case "intersect_all":
+            return both
+        case _:
+            return Call("least", (both, ONE), _INT)
+
+
+def _equality(condition: Expr, mine: set[str], theirs: set[str]) -> tuple[Expr, Expr] | None:
+    """(left term, right term) of an equality between the two sides."""
+    match condition:
+        case Call("eq", (a, b)) if _names(a) and _names(b):
+            if _names(a) <= mine and _names(b) <= theirs:
+                return a, b
+            if _names(b) <= mine and _names(a) <= theirs:
+                return b, a
+    return None
+
+
+def _choose(done: Value | None, waiting: list[Value], conditions: list[Expr]) -> tuple[list[Value], list[list[Expr]]]:
+    """Inputs of the next join and its keys (a term for each input): as many inputs on one key as possible."""
+    pool = ([done] if done is not None else []) + waiting
+    owner = {name: i for i, v in enumerate(pool) for name in v.schema.names}
+    best: dict[int, Expr] = {}
+    for group in _classes(conditions, owner):
+        if done is not None and 0 not in group:
+            continue
+        if len(group) > len(best):
+            best = group
+    if not best:
+        return pool[:2], []
+    members = sorted(best)
+    keys = [[g[m] for m in members] for g in _classes(conditions, owner) if set(members) <= set(g)]
+    return [pool[m] for m in members], keys
+
+
+def _classes(conditions: list[Expr], owner: dict[str, int]) -> list[dict[int, Expr]]:
+    """Groups of terms that are equal by the conditions: one term for each input."""
+    groups: list[list[tuple[int, Expr]]] = []
+    for c in conditions:
+        match c:
+            case Call("eq", (a, b)):
+                sides = [(_owner(e, owner), e) for e in (a, b)]
+                if any(o is None for o, _ in sides) or sides[0][0] == sides[1][0]:
+                    continue
+                known = [(o, e) for o, e in sides if o is not None]
+                touching = [g for g in groups if any(t in g for t in known)]
+                merged = [t for g in touching for t in g] + [t for t in known if not any(t in g for g in touching)]
+                groups = [g for g in groups if g not in touching] + [merged]
+    found = []
+    for group in groups:
+        terms: dict[int, Expr] = {}
+        for o, e in group:
+            terms.setdefault(o, e)
+        found.append(terms)
+    return found
+
+
+def _owner(e: Expr, owner: dict[str, int]) -> int | None:
+    owners = {owner.get(n) for n in _names(e)}
+    return owners.pop() if len(owners) == 1 else None
+
+
+def _is_key(condition: Expr, keys: list[list[Expr]]) -> bool:
+    """Whether the condition says just what the keys say: both of its terms are terms of one key."""
+    match condition:
+        case Call("eq", (a, b)):
+            return any(a in k and b in k for k in keys)
+    return False
+
+
+def _joined_keys(parts: Sequence[Placed], keys: Sequence[tuple[str, ...]]) -> tuple[frozenset[str], ...] | None:
+    """The spread of a join's result: each part of the first input's, with the columns that the join makes equal."""
+    first = parts[0].keys
+    if first is None:
+        return None
+    equal = [frozenset(k[i] for k in keys) for i in range(len(keys[0]))]
+    return tuple(part | frozenset(n for e in equal if e & part for n in e) for part in first)
+

@@ -1,0 +1,50 @@
+"""Stateless steps between operators: other validity, other weights, other multiplicity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch
+from muntin.physical.evaluate import evaluate
+from muntin.physical.stage import Rewind
+from muntin.plan.exprs import Expr
+from muntin.plan.windows import Ticks, validity
+
+
+def snap(ticks: Ticks, batch: Batch) -> Batch:
+    """Both ends of validity at the evaluation instants; rows that none sees are left out."""
+    start, exp = ticks.at_or_after(batch.ts), ticks.at_or_after(batch.exp)
+    return Batch(batch.columns, start, exp, batch.sign).where(start < exp)
+
+
+def rewind(op: Rewind, batch: Batch) -> Batch:
+    """Rows that came out at ``ts`` as rows of a time window; their signs (all +1) are dropped."""
+    start, exp = validity(op.window, batch.ts + op.shift, op.options)
+    return Batch(batch.columns, start, exp).where(start < exp)
+
+
+def merge(weights: tuple[int, ...], batches: list[Batch]) -> Batch:
+    """All rows, with their weights times the input's; one sign column if any input has one or is subtracted."""
+    names = batches[0].columns.schema.names
+    if all(w > 0 for w in weights) and all(b.sign is None for b in batches):
+        return Batch.concat([_renamed(b, names) for b in batches])
+    return Batch.concat([_weighted(_renamed(b, names), w) for b, w in zip(batches, weights, strict=True)])
+
+
+def repeat(times: Expr, batch: Batch) -> Batch:
+    """Each row as many times as the expression says."""
+    counts = evaluate(times, batch.columns).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    counts = np.maximum(counts, 0)
+    return batch if (counts == 1).all() else batch.take(np.repeat(np.arange(len(batch)), counts))
+
+
+def _renamed(batch: Batch, names: list[str]) -> Batch:
+    if batch.columns.schema.names == names:
+        return batch
+    return batch.with_columns(pa.RecordBatch.from_arrays(batch.columns.columns, names=names))
+
+
+def _weighted(batch: Batch, weight: int) -> Batch:
+    sign = np.ones(len(batch), np.int8) if batch.sign is None else batch.sign
+    return Batch(batch.columns, batch.ts, batch.exp, sign * np.int8(weight))

@@ -1,0 +1,123 @@
+"""The sequencer: windows of the latest rows (``[ROWS n]``, ``[PARTITION BY k ROWS n]``), exact over the whole stream.
+
+Row number i of a partition is in the window from the moment at which the count reaches i (with SLIDE m: the next multiple
+of m) until it reaches i + n (rounded up likewise). The moment it leaves is known only when that later row comes, so the
+output is signed: an open row, and later a negative tuple; a row that comes and goes within one step has an interval.
+State: the last n (+ m) rows of each partition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch
+from muntin.core.time import FOREVER
+from muntin.kernels.keys import key_ids
+from muntin.physical.operators.context import Context, concat_rows
+from muntin.physical.stage import RowsWindow
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, timed
+
+NUMBER = "__number"
+
+Ints = NDArray[np.int64]
+
+
+def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+    """Rows of an unbounded stream in, in order; weighted rows of the window out."""
+    fresh = _released(state, f"{name}.waiting", batch, ctx)
+    held = [c.load() for c in state.list(f"{name}.held")]
+    slide = op.slide or 1
+    rows, number, old = _numbered(op, held, fresh)
+    group, count, _ = key_ids([rows.column(b) for b in op.by], rows.num_rows)
+    start = int64s(rows, START)
+    enters = _moment(group, number, start, -(-number // slide) * slide)
+    leaves = _moment(group, number, start, -(-(number + op.count) // slide) * slide)
+    last = _last_numbers(group, number, count)
+    _remember(op, state, name, rows, number, last[group], slide)
+    return _emitted(op, batch, rows, old, enters, leaves, ctx)
+
+
+def _released(state: ShardState, structure: str, batch: Batch, ctx: Context) -> pa.RecordBatch:
+    """Rows whose instant is complete, in order of time; the others wait."""
+    rows = timed(batch.columns, batch.ts, batch.exp)
+    waited = entering(state, structure, ctx.low, ctx.high)
+    now = batch.ts < ctx.high
+    if not now.all():
+        insert(state, structure, rows.take(pa.array(np.flatnonzero(~now))))
+        rows = rows.take(pa.array(np.flatnonzero(now)))
+    expire(state, structure, ctx.high, keep_forever=False)
+    whole = concat_rows([*waited, rows])  # rows that waited came before those of the same instant that did not
+    return whole.take(pa.array(np.argsort(int64s(whole, START), kind="stable")))
+
+
+def _numbered(op: RowsWindow, held: list[pa.RecordBatch], fresh: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints, int]:
+    """Held rows, then fresh ones, with their numbers in their partitions (from 1), and how many are held."""
+    old = sum(h.num_rows for h in held)
+    plain = [h.drop_columns([NUMBER]) for h in held]
+    rows = concat_rows([*plain, fresh])
+    group, count, _ = key_ids([rows.column(b) for b in op.by], rows.num_rows)
+    number = np.empty(rows.num_rows, np.int64)
+    if held:
+        number[:old] = np.concatenate([int64s(h, NUMBER) for h in held])
+    base = np.zeros(count, np.int64)
+    np.maximum.at(base, group[:old], number[:old])
+    number[old:] = base[group[old:]] + _rank_within(group[old:]) + 1
+    return rows, number, old
+
+
+def _rank_within(group: Ints) -> Ints:
+    """How many rows of the same group come before each."""
+    order = np.argsort(group, kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(group[order]) != 0)) if len(group) else np.empty(0, np.int64)
+    rank = np.empty(len(group), np.int64)
+    rank[order] = np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
+    return rank
+
+
+def _moment(group: Ints, number: Ints, start: Ints, target: Ints) -> Ints:
+    """When row ``target`` of each row's partition came; FOREVER if it has not. Held rows reach back far enough."""
+    order = np.lexsort([number, group])
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    at = place + (target - number)
+    inside = at < len(order)
+    hit = order[np.where(inside, at, 0)]
+    found = inside & (group[hit] == group) & (number[hit] == target)
+    return np.where(found, start[hit], FOREVER)
+
+
+def _last_numbers(group: Ints, number: Ints, count: int) -> Ints:
+    last = np.zeros(count, np.int64)
+    np.maximum.at(last, group, number)
+    return last
+
+
+def _remember(
+    op: RowsWindow, state: ShardState, name: str, rows: pa.RecordBatch, number: Ints, last: Ints, slide: int
+) -> None:
+    """Keep the rows that are in the window, or will be, or whose number is the partition's newest."""
+    needed = np.flatnonzero(number > last - op.count - slide)
+    structure = f"{name}.held"
+    state.replace(structure, list(state.list(structure)), None)
+    if len(needed):
+        kept = rows.append_column(NUMBER, pa.array(number)).take(pa.array(needed))
+        state.append(structure, kept)
+
+
+def _emitted(
+    op: RowsWindow, batch: Batch, rows: pa.RecordBatch, old: int, enters: Ints, leaves: Ints, ctx: Context
+) -> Batch:
+    """Rows that enter in this step (with their end if it is known), then negative tuples of those that leave."""
+    names = batch.columns.schema.names
+    coming = np.flatnonzero((enters >= ctx.low) & (enters < FOREVER) & (enters < leaves))
+    going = np.flatnonzero((enters < ctx.low) & (leaves >= ctx.low) & (leaves < FOREVER))
+    index = np.concatenate([coming, going])
+    ts = np.concatenate([enters[coming], leaves[going]])
+    exp = np.concatenate([leaves[coming], np.full(len(going), FOREVER, np.int64)])
+    sign = np.repeat(np.array([1, -1], np.int8), [len(coming), len(going)])
+    columns = rows.drop_columns([START, EXP]).select(names).take(pa.array(index))
+    order = np.argsort(ts, kind="stable")
+    return Batch(columns, ts, exp, sign).take(order)
