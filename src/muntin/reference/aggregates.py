@@ -6,25 +6,54 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cmp_to_key
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
+from muntin.core.errors import DataError
+from muntin.plan.exprs import Agg
+from muntin.reference.inputs import Functions
 from muntin.reference.values import NAN, canonical, checked_int, compare, fit_decimal, is_nan
 
+ORDER = cmp_to_key(compare)
+"""Sort key of values that are not NULL."""
 
-def aggregate(fn: str, values: Sequence[Any], type_: pa.DataType) -> Any:
-    """``fn`` over ``values`` (NULLs already left out; for COUNT(*) anything); ``type_`` is the result's.
 
-    Over no values a count is 0 and the others are NULL. Raises DataError when a SUM of integers overflows.
+def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
+    """``agg`` over the values of its argument in a group's rows, in order of event time (for COUNT(*) anything).
+
+    Over no values a count is 0, COLLECT is empty and the others are NULL. Raises DataError when a SUM of integers
+    overflows and when a scalar sub-query has more than one row.
     """
-    match fn:
+    some = [v for v in values if v is not None]
+    match agg.fn:
         case "count":
-            return len(values)
+            return len(values) if agg.arg is None else len(some)
         case "count_distinct":
-            return len({canonical(v) for v in values})
-    return canonical(_OVER_SOME[fn](values, type_)) if values else None
+            return len({canonical(v) for v in some})
+        case "collect":
+            return tuple(canonical(v) for v in sorted(some, key=ORDER))
+        case "first" | "last":
+            return canonical(values[0 if agg.fn == "first" else -1]) if values else None
+        case "single":
+            return _single(values)
+        case "quantile":
+            assert agg.param is not None
+            return quantile(some, agg.param) if some else None
+        case _ if not some:
+            return None
+        case fn if fn.startswith("udaf:"):
+            return canonical(functions[fn.removeprefix("udaf:")](sorted(some, key=ORDER)))
+        case fn:
+            return canonical(_OVER_SOME[fn](some, agg.type))
+
+
+def _single(values: Sequence[Any]) -> Any:
+    if len(values) > 1:
+        raise DataError(f"a scalar sub-query has {len(values)} rows: {list(values)}; use an aggregate such as MAX")
+    return canonical(values[0]) if values else None
 
 
 def _sum(values: Sequence[Any], type_: pa.DataType) -> Any:
@@ -58,6 +87,31 @@ def float_sum(values: Sequence[float]) -> float:
         return math.inf if exact > 0 else -math.inf
 
 
+def quantile(values: Sequence[Any], q: float) -> float:
+    """The value at ``q`` (0 to 1) of the sorted values, linear between neighbours; NaN is above every number."""
+    ordered = sorted(values, key=ORDER)
+    at = q * (len(ordered) - 1)
+    low, high = float(ordered[math.floor(at)]), float(ordered[math.ceil(at)])
+    share = at - math.floor(at)
+    mixed = low if compare(low, high) == 0 else low * (1.0 - share) + high * share
+    return NAN if is_nan(mixed) else mixed
+
+
+def _variance(sample: bool, root: bool) -> Callable[[Sequence[Any], pa.DataType], Any]:
+    def spread(values: Sequence[Any], type_: pa.DataType) -> float | None:
+        over = len(values) - (1 if sample else 0)
+        if over == 0:
+            return None
+        if any(isinstance(v, float) and not math.isfinite(v) for v in values):
+            return NAN
+        exact = [Fraction(v) for v in values]
+        mean = sum(exact, Fraction(0)) / len(exact)
+        found = float(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / over)
+        return math.sqrt(found) if root else found
+
+    return spread
+
+
 def _extreme(sign: int) -> Callable[[Sequence[Any], pa.DataType], Any]:
     def pick(values: Sequence[Any], type_: pa.DataType) -> Any:
         best = values[0]
@@ -74,4 +128,9 @@ _OVER_SOME: dict[str, Callable[[Sequence[Any], pa.DataType], Any]] = {
     "avg": _avg,
     "min": _extreme(-1),
     "max": _extreme(1),
+    "median": lambda values, type_: quantile(values, 0.5),
+    "var_samp": _variance(True, False),
+    "var_pop": _variance(False, False),
+    "stddev_samp": _variance(True, True),
+    "stddev_pop": _variance(False, True),
 }

@@ -3,127 +3,168 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cmp_to_key
 from typing import Any
 
-from muntin.core.errors import DataError
-from muntin.plan.exprs import Expr, columns_of, conjuncts
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan
-from muntin.reference.aggregates import aggregate
-from muntin.reference.membership import holds, instants
-from muntin.reference.scalar import eval_expr
-from muntin.reference.values import canonical, from_outside, to_micros
+from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
+from muntin.plan.windows import QueryOptions, Range, Window
+from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
+from muntin.reference.membership import Beat, Visit, beat_of, instants
+from muntin.reference.relation import Leaf, Relation, compare_nulls, leaf_of
+from muntin.reference.values import canonical
 
-Row = dict[str, Any]
 Answer = tuple[int, list[tuple[Any, ...]]]
 """An instant and the bag of rows that answers it."""
 ResultRow = tuple[int, str | None, tuple[Any, ...]]
 """(instant in microseconds, '+' or '-' for change streams, the query's columns: see ``reference.values``)."""
 
-_Loaded = dict[str, list[tuple[int, Row]]]
+_Bag = Counter[tuple[Any, ...]]
 
 
 def answers(
-    query: BoundQuery, streams: Mapping[str, Sequence[Mapping[str, Any]]], until: int | None = None
+    query: BoundQuery,
+    streams: Streams,
+    until: int | None = None,
+    tables: Tables | None = None,
+    functions: Functions | None = None,
 ) -> list[Answer]:
     """The query's relation at every instant at which it answers, in time order; empty answers are listed too.
 
-    ``streams``: rows by stream name, in any order, a row being a mapping from column to value; event times are
+    ``streams``: rows by stream name, in arrival order, a row being a mapping from column to value; event times are
     datetimes or integers in the stream's ``ts_unit``; a stream may be left out when it has no rows. ``until``: answer
     instants at or before it (microseconds), time then running on to it; None: the rule for the end of input. Rows
-    without event time are in no window. Cost: instants x the query over the window contents. Raises DataError on
-    integer overflow.
+    without event time are in no window.
+
+    ``tables``: by table name, rows that are always there (mappings) and updates ``(ts in microseconds, '+' or '-',
+    row)``; an update is seen by stream rows of the same instant. ``functions``: user-defined aggregates by name, from
+    the group's values in order (without NULLs, at least one) to a value.
+
+    Cost: instants x the query over the window contents. Raises DataError on integer overflow, when a scalar
+    sub-query has several rows, and when a table loses a row that it does not have.
     """
-    loaded = {s.stream.name: _load(s, streams) for s in query.scans}
-    times = {name: [ts for ts, _ in rows] for name, rows in loaded.items()}
-    return [(t, _answer(query, loaded, t)) for t in instants(query, times, until)]
+    return _Query(query.root, _load(query, streams, tables or {}, functions or {}), query.options, until).answers()
 
 
 def run(
-    query: BoundQuery, streams: Mapping[str, Sequence[Mapping[str, Any]]], until: int | None = None
+    query: BoundQuery,
+    streams: Streams,
+    until: int | None = None,
+    tables: Tables | None = None,
+    functions: Functions | None = None,
 ) -> list[ResultRow]:
     """The result rows as the user sees them, in time order, '-' before '+' in an instant (arguments: ``answers``)."""
-    out: list[ResultRow] = []
-    before: Counter[tuple[Any, ...]] = Counter()
-    for t, rows in answers(query, streams, until):
-        now = Counter(rows)
-        gone, come = (before - now).elements(), (now - before).elements()
-        match query.root.kind:
-            case "rstream":
-                out += [(t, None, r) for r in rows]
-            case "istream":
-                out += [(t, None, r) for r in come]
-            case "dstream":
-                out += [(t, None, r) for r in gone]
-            case "changes":
-                out += [(t, "-", r) for r in gone] + [(t, "+", r) for r in come]
-        before = now
-    return out
+    return _Query(query.root, _load(query, streams, tables or {}, functions or {}), query.options, until).rows()
 
 
-def _load(scan: Scan, streams: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, Row]]:
-    stream = scan.stream
-    loaded = []
-    for given in streams.get(stream.name, ()):
-        moment = given[stream.ts]
-        if moment is None:
-            if stream.on_bad_time == "fail":
-                raise DataError(f"stream {stream.name!r}: a row has no event time in {stream.ts!r}: {dict(given)}")
-            continue
-        ts = moment * stream.ts_unit if isinstance(moment, int) else to_micros(moment)
-        loaded.append((ts, {f.name: from_outside(given.get(f.name), f.type) for f in stream.schema}))
-    return loaded
+def _load(query: BoundQuery, streams: Streams, tables: Tables, functions: Functions) -> Inputs:
+    nodes = list(walk(query.root))
+    scanned = {n.stream.name: n.stream for n in nodes if isinstance(n, Scan)}
+    read = {n.table.name: n.table for n in nodes if isinstance(n, TableScan)}
+    return Inputs(
+        {name: load_stream(s, streams.get(name, ())) for name, s in scanned.items()},
+        {name: load_table(t, tables.get(name, ())) for name, t in read.items()},
+        functions,
+    )
 
 
-def _answer(query: BoundQuery, loaded: _Loaded, t: int) -> list[tuple[Any, ...]]:
-    names = query.root.schema.names
-    return [tuple(canonical(r[n]) for n in names) for r in _relation(query.root, query, loaded, t)]
+@dataclass
+class _Query:
+    """One query: the root, or the input of a window on results.
+
+    ``continual``: its windows forget their time SLIDE (what a -restore stream must not lose, thesis 3.3.4).
+    """
+
+    output: Output
+    inputs: Inputs
+    options: QueryOptions
+    until: int | None
+    continual: bool = False
+
+    def __post_init__(self) -> None:
+        self.leaves: dict[int, Leaf] = {}
+        for node in within(self.output):
+            match node:
+                case Scan(stream, alias, window):
+                    leaf = (self._now(window), self.inputs.events[stream.name], f"{alias}.")
+                case Rewindow(inner, window):
+                    leaf = (self._now(window), self._emitted(inner), "")
+                case _:
+                    continue
+            self.leaves[id(node)] = leaf_of(*leaf, self.options)
+
+    def _now(self, window: Window) -> Window:
+        return replace(window, slide=None) if self.continual and isinstance(window, Range) else window
+
+    def _emitted(self, inner: Output) -> list[Event]:
+        """The output stream of an inner query; rows of one instant in the order of their values, NULLs first."""
+        ended = self.options.bounds == "start" and ticks_of(inner, self.options) is not None
+        names = inner.schema.names
+        rows = _Query(inner, self.inputs, self.options, self.until).rows()
+        rows.sort(key=lambda r: (r[0], _BY_VALUE(r[2])))
+        return [Event(t - ended, (-1, i), dict(zip(names, row, strict=True))) for i, (t, _, row) in enumerate(rows)]
+
+    def _instants(self) -> list[int]:
+        beats: list[Beat] = [b for leaf in self.leaves.values() if (b := beat_of(leaf.window, self.options))]
+        stays = [v for leaf in self.leaves.values() for v in leaf.stays]
+        for node in within(self.output):
+            if isinstance(node, TableScan) and node.table.kind == "relation":
+                updates = self.inputs.tables[node.table.name].updates
+                stays += [Visit(Event(ts, (-1, i), row), ts, None) for i, (ts, _, row) in enumerate(updates)]
+        return instants(stays, beats, self.until)
+
+    def answers(self) -> list[Answer]:
+        relation = Relation(self.leaves, self.inputs, self.options)
+        names = self.output.schema.names
+        return [
+            (t, [tuple(canonical(r.values[n]) for n in names) for r in relation.at(self.output, t)])
+            for t in self._instants()
+        ]
+
+    def rows(self) -> list[ResultRow]:
+        kind = self.output.kind
+        if kind in ("istream_restore", "rstream_restore"):
+            return list(self._restored())
+        out: list[ResultRow] = []
+        before: _Bag = Counter()
+        for t, rows in self.answers():
+            now = Counter(rows)
+            gone, come = (before - now).elements(), (now - before).elements()
+            match kind:
+                case "rstream":
+                    out += [(t, None, r) for r in rows]
+                case "istream":
+                    out += [(t, None, r) for r in come]
+                case "dstream":
+                    out += [(t, None, r) for r in gone]
+                case "changes":
+                    out += [(t, "-", r) for r in gone] + [(t, "+", r) for r in come]
+            before = now
+        return out
+
+    def _restored(self) -> Iterator[ResultRow]:
+        """At every evaluation also what a continual evaluation would have produced since the one before.
+
+        Istream-restore: all its insertions. Rstream-restore: the answer, and what was inserted and deleted since; of
+        equal rows the oldest is deleted first.
+        """
+        steps = iter(_Query(self.output, self.inputs, self.options, self.until, continual=True).answers())
+        step = next(steps, None)
+        last: _Bag = Counter()
+        for t, _ in self.answers():
+            start, come, gone = last, Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
+            while step is not None and step[0] <= t:
+                now = Counter(step[1])
+                come += now - last
+                gone += last - now
+                last, step = now, next(steps, None)
+            shown = come if self.output.kind == "istream_restore" else last + (gone - start)
+            yield from ((t, None, r) for r in shown.elements())
 
 
-def _relation(node: Node, query: BoundQuery, loaded: _Loaded, t: int) -> list[Row]:
-    """The bag of rows of ``node`` over the window contents at ``t``."""
-    match node:
-        case Scan(stream, alias, window):
-            there = [row for ts, row in loaded[stream.name] if holds(window, t, ts, query.options)]
-            return [{f"{alias}.{c}": v for c, v in row.items()} for row in there]
-        case Filter(below, predicate):
-            return [r for r in _relation(below, query, loaded, t) if eval_expr(predicate, r) is True]
-        case Join(parts, predicate):
-            rows = [_relation(p, query, loaded, t) for p in parts]
-            return _join(rows, [set(p.schema.names) for p in parts], predicate)
-        case Aggregate(below, groups, aggs):
-            return _aggregate(_relation(below, query, loaded, t), groups, aggs)
-        case Project(below, exprs):
-            return [{n: eval_expr(e, r) for n, e in exprs} for r in _relation(below, query, loaded, t)]
-        case Output(below, _):
-            return _relation(below, query, loaded, t)
-    raise TypeError(f"not a plan node: {node!r}")
+def _before(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
+    return next((c for x, y in zip(a, b, strict=True) if (c := compare_nulls(x, y))), 0)
 
 
-def _join(parts: list[list[Row]], names: list[set[str]], predicate: Expr) -> list[Row]:
-    """Every combination for which every conjunct is true; a conjunct is asked as soon as its columns are there."""
-    waiting = conjuncts(predicate)
-    rows: list[Row] = [{}]
-    known: set[str] = set()
-    for part, columns in zip(parts, names, strict=True):
-        known |= columns
-        ready = [c for c in waiting if {col.name for col in columns_of(c)} <= known]
-        waiting = [c for c in waiting if c not in ready]
-        pairs = (left | right for left in rows for right in part)
-        rows = [r for r in pairs if all(eval_expr(c, r) is True for c in ready)]
-    return rows
-
-
-def _aggregate(rows: list[Row], groups: Any, aggs: Any) -> list[Row]:
-    """One row per group that has rows; exactly one when there is no GROUP BY, over no rows too."""
-    members: dict[tuple[Any, ...], list[Row]] = {} if groups else {(): []}
-    for r in rows:
-        members.setdefault(tuple(canonical(eval_expr(e, r)) for _, e in groups), []).append(r)
-    out = []
-    for key, group in members.items():
-        row = {name: value for (name, _), value in zip(groups, key, strict=True)}
-        for name, agg in aggs:
-            values = group if agg.arg is None else [v for v in (eval_expr(agg.arg, r) for r in group) if v is not None]
-            row[name] = aggregate(agg.fn, values, agg.type)
-        out.append(row)
-    return out
+_BY_VALUE = cmp_to_key(_before)

@@ -1,4 +1,4 @@
-"""Which rows a window holds at an instant, and at which instants a query answers: straight from the definitions.
+"""Which rows a window holds at an instant, and when rows come and go: straight from the definitions.
 
 Deliberately not built on ``plan.windows.validity``: the engine computes when a row enters and leaves, this asks at
 every instant whether the row is there.
@@ -6,15 +6,47 @@ every instant whether the row is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from muntin.plan.nodes import BoundQuery, Scan
-from muntin.plan.windows import Now, QueryOptions, Range, Unbounded, Window
+from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
+from muntin.reference.inputs import Event
+from muntin.reference.values import canonical
+
+Beat = tuple[int, int]
+"""(SLIDE, origin) in microseconds."""
+
+
+def contents(window: Window, events: Sequence[Event], t: int, options: QueryOptions) -> list[Event]:
+    """The events (given in order) that the window shows at instant ``t``."""
+    if isinstance(window, Rows):
+        return [e for part in partitions(window, [e for e in events if e.ts <= t]) for e in _latest(window, part)]
+    return [e for e in events if holds(window, t, e.ts, options)]
+
+
+def _latest(window: Rows, part: list[Event]) -> list[Event]:
+    """The last rows of a partition, as of the last multiple of the window's SLIDE that its count has reached."""
+    seen = part if window.slide is None else part[: len(part) - len(part) % window.slide]
+    return seen[-window.count :]
+
+
+def partitions(window: Rows, events: Sequence[Event]) -> list[list[Event]]:
+    """The events by the window's PARTITION BY columns; all in one part without them."""
+    found: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
+    for e in events:
+        found[tuple(canonical(e.values[_of(e, c)]) for c in window.by)].append(e)
+    return list(found.values())
+
+
+def _of(event: Event, column: str) -> str:
+    """The column's name in the event: a window may name it with the alias that the scan gives it."""
+    return column if column in event.values else column.split(".", 1)[-1]
 
 
 def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
-    """Whether the window's contents at instant ``t`` include a row with event time ``ts``."""
+    """Whether a time window's contents at instant ``t`` include a row with event time ``ts``."""
     match window:
         case Unbounded():
             return ts <= t
@@ -29,6 +61,7 @@ def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
                     return own - length - options.granule < ts <= own
                 case "start":
                     return own - length <= ts < own
+    raise ValueError("which rows a window of rows holds depends on the others")
 
 
 def origin_of(window: Range, options: QueryOptions) -> int:
@@ -46,60 +79,84 @@ def next_tick(t: int, slide: int, origin: int) -> int:
     return t + (origin - t) % slide
 
 
-def instants(query: BoundQuery, times: Mapping[str, Iterable[int]], until: int | None) -> list[int]:
-    """The instants at which ``query`` has an answer, ascending.
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A row's stay in a window, time SLIDE apart: ``leaves`` is None where it stays; ``own`` is the window's SLIDE."""
 
-    ``times``: event times of the rows of each stream, before WHERE. ``until`` None: time runs on to the last expiry of
-    a finite window (to the first tick at or after it) and stops; else to ``until``, inclusive.
+    event: Event
+    enters: int
+    leaves: int | None
+    own: Beat | None = None
+
+    def shown(self) -> Visit:
+        """The stay as the window's own SLIDE shows it."""
+        if self.own is None:
+            return self
+        leaves = None if self.leaves is None else next_tick(self.leaves, *self.own)
+        return replace(self, enters=next_tick(self.enters, *self.own), leaves=leaves)
+
+
+def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> Iterator[Visit]:
+    """The stay of every event (given in order of time); rows that a window of rows never shows are left out."""
+    if isinstance(window, Rows):
+        for part in partitions(window, events):
+            yield from _row_visits(window, part)
+        return
+    own = beat_of(window, options)
+    for e in events:
+        match window:
+            case Unbounded():
+                yield Visit(e, e.ts, None)
+            case Now():
+                yield Visit(e, e.ts, e.ts + options.granule)
+            case Range(length):
+                match options.bounds:
+                    case "half_open":
+                        yield Visit(e, e.ts, e.ts + length, own)
+                    case "closed":
+                        yield Visit(e, e.ts, e.ts + length + options.granule, own)
+                    case "start":
+                        yield Visit(e, e.ts + 1, e.ts + length + 1, own)
+
+
+def _row_visits(window: Rows, part: list[Event]) -> Iterator[Visit]:
+    step = window.slide or 1
+
+    def reached(count: int) -> int | None:
+        """The row that brings the count to a multiple of SLIDE at or above ``count``, by number; None if none has."""
+        number = -(-count // step) * step
+        return number if number <= len(part) else None
+
+    for number, event in enumerate(part, 1):
+        come, gone = reached(number), reached(number + window.count)
+        if come is not None and come != gone:
+            yield Visit(event, part[come - 1].ts, None if gone is None else part[gone - 1].ts)
+
+
+def beat_of(window: Window, options: QueryOptions) -> Beat | None:
+    """The window's time SLIDE and where its multiples count from; None without one."""
+    if isinstance(window, Range) and window.slide is not None:
+        return window.slide, origin_of(window, options)
+    return None
+
+
+def instants(stays: Sequence[Visit], beats: Sequence[Beat], until: int | None) -> list[int]:
+    """The instants at which a query over these stays has an answer, ascending; ``beats``: the SLIDEs of its windows.
+
+    ``until`` None: time runs on to the last expiry of a finite window (to the first tick at or after it) and stops;
+    else to ``until``, inclusive.
     """
-    options = query.options
-    visits = [_visit(s, ts, options) for s in query.scans for ts in times[s.stream.name]]
-    if not visits:
+    if not stays:
         return []
-    first = min(v.enters for v in visits)
-    beats = _beats(query)
     if not beats:
-        found = {v.enters for v in visits} | {v.leaves for v in visits if v.leaves is not None}
+        found = {v.enters for v in stays} | {v.leaves for v in stays if v.leaves is not None}
         return sorted(t for t in found if until is None or t <= until)
-    end = max(_shown_end(v, beats) for v in visits) if until is None else until
+    first = min(v.enters for v in stays)
+    end = max(_shown_end(v, beats) for v in stays) if until is None else until
     return sorted({t for slide, origin in beats for t in range(next_tick(first, slide, origin), end + 1, slide)})
 
 
-@dataclass(frozen=True)
-class _Visit:
-    """A row's stay in a window, SLIDE apart: ``leaves`` is None where it stays; ``own`` is the window's SLIDE."""
-
-    enters: int
-    leaves: int | None
-    own: tuple[int, int] | None
-
-
-def _visit(scan: Scan, ts: int, options: QueryOptions) -> _Visit:
-    match scan.window:
-        case Unbounded():
-            return _Visit(ts, None, None)
-        case Now():
-            return _Visit(ts, ts + options.granule, None)
-        case Range(length, slide) as window:
-            own = None if slide is None else (slide, origin_of(window, options))
-            match options.bounds:
-                case "half_open":
-                    return _Visit(ts, ts + length, own)
-                case "closed":
-                    return _Visit(ts, ts + length + options.granule, own)
-                case "start":
-                    return _Visit(ts + 1, ts + length + 1, own)
-
-
-def _beats(query: BoundQuery) -> list[tuple[int, int]]:
-    """(SLIDE, origin) of every window that has one."""
-    windows = [s.window for s in query.scans]
-    return sorted(
-        {(w.slide, origin_of(w, query.options)) for w in windows if isinstance(w, Range) and w.slide is not None}
-    )
-
-
-def _shown_end(visit: _Visit, beats: list[tuple[int, int]]) -> int:
+def _shown_end(visit: Visit, beats: Sequence[Beat]) -> int:
     """The tick that shows the last that the row does: its going from a finite window, its coming into any other."""
     last = visit.enters if visit.leaves is None else visit.leaves
     return min(next_tick(last, *b) for b in ([visit.own] if visit.own else beats))

@@ -32,7 +32,9 @@ def from_table(table: pa.Table, schema: Schema, shows_op: bool) -> list[ResultRo
 
 
 def _plain(value: Any) -> Any:
-    """Timestamps and durations as integer microseconds, dates as days since the epoch."""
+    """Timestamps and durations as integer microseconds, dates as days since the epoch, arrays as tuples."""
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return (aware - _EPOCH) // timedelta(microseconds=1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.core.time import MILLISECOND, SECOND
-from muntin.plan.catalog import Catalog, Stream, Table
+from muntin.plan.catalog import Catalog, Stream, Table, View
 from muntin.plan.windows import Bounds, QueryOptions
 
 UNITS = {"s": SECOND, "ms": MILLISECOND, "seq": SECOND}
@@ -85,7 +85,16 @@ class VectorCase:
             )
             for i, (name, rows) in enumerate(self.streams.items())
         )
-        return Catalog(streams, tuple(_table(name, rows) for name, rows in self.relations.items()))
+        tables = tuple(_table(name, rows) for name, rows in self.relations.items())
+        return Catalog(streams, tables, tuple(View(name, text) for name, text in self.views))
+
+    @property
+    def tables(self) -> Mapping[str, tuple[JsonRow | tuple[int, str, JsonRow], ...]]:
+        """By table name the rows that are always there, or the updates (instant in microseconds, op, row)."""
+        return {
+            name: tuple((r["ts"] * self.unit, r["op"], r["row"]) if _is_update(r) else r for r in rows)
+            for name, rows in self.relations.items()
+        }
 
     @property
     def until(self) -> int | None:
@@ -191,8 +200,12 @@ def _scaled(value: int | None, unit: int) -> int | None:
 
 
 def _table(name: str, rows: tuple[JsonRow, ...]) -> Table:
-    updates = all("op" in r and "row" in r for r in rows)
+    updates = all(map(_is_update, rows))
     return Table(name, infer_schema([r["row"] if updates else r for r in rows]), "relation" if updates else "static")
+
+
+def _is_update(row: JsonRow) -> bool:
+    return "op" in row and "row" in row
 
 
 def _type(values: list[Any]) -> pa.DataType:

@@ -30,7 +30,10 @@ class Difference:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two values are equal: numbers by value across int, float and decimal, floats to ``TOLERANCE``."""
+    """Whether two values are equal: numbers by value across int, float and decimal, floats to ``TOLERANCE``; arrays
+    (tuples or lists) value by value."""
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return same_row(tuple(a), tuple(b))
     if a is None or b is None or isinstance(a, bool) is not isinstance(b, bool):
         return a is b
     if not (_is_number(a) and _is_number(b)):
@@ -86,7 +89,13 @@ _NAN = float("nan")
 
 def _exact(row: Row) -> Row:
     """The row with one NaN object and no negative zero, so that equal rows are equal keys."""
-    return tuple((_NAN if math.isnan(v) else v + 0.0) if isinstance(v, float) else v for v in row)
+    return tuple(map(_exact_value, row))
+
+
+def _exact_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return _NAN if math.isnan(value) else value + 0.0
+    return _exact(tuple(value)) if isinstance(value, tuple | list) else value
 
 
 def _order(row: Row) -> tuple[Any, ...]:

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from muntin.core.errors import UnsupportedError
 from muntin.plan.catalog import Catalog, Stream
-from muntin.plan.nodes import BoundQuery
+from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.plan.windows import QueryOptions
-from muntin.reference import ResultRow, run
+from muntin.reference import ResultRow, Tables, run
 from muntin.verify.arrow import from_table, to_table
 
 
@@ -23,7 +24,8 @@ class Job:
     ``rows``: stream name -> rows in arrival order, ``ts`` in the stream's ``ts_unit``. ``late``: rows to feed after
     instant ``complete`` (microseconds) has been declared complete. ``until``: the last instant to answer
     (microseconds), time being moved on to it; None: the end of input. ``changes``: show the query's relation as a
-    change stream whatever its own output is.
+    change stream whatever its own output is. ``tables``: by name the rows that are always there, and the updates
+    (instant in microseconds, '+' or '-', row).
     """
 
     text: str
@@ -34,6 +36,7 @@ class Job:
     changes: bool = False
     late: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     complete: int | None = None
+    tables: Tables = field(default_factory=dict)
 
     def bind(self) -> BoundQuery:
         """The bound query. Raises QueryError, or UnsupportedError for what this version cannot run."""
@@ -63,7 +66,7 @@ class Runner(Protocol):
 def run_on_reference(job: Job) -> Outcome:
     """The naive evaluator. Late rows are left out: being dropped is what they are for."""
     query = job.bind()
-    return Outcome(query.root.schema.names, run(query, job.rows, job.until))
+    return Outcome(query.root.schema.names, run(query, job.rows, job.until, job.tables))
 
 
 def run_on_local(job: Job, shards: int = 2) -> Outcome:
@@ -71,7 +74,10 @@ def run_on_local(job: Job, shards: int = 2) -> Outcome:
     from muntin.local.runtime import LocalPipeline
     from muntin.physical.planner import plan_query
 
-    physical = plan_query(job.bind())
+    query = job.bind()
+    if any(isinstance(n, TableScan) for n in walk(query.root)):
+        raise UnsupportedError("the local runtime reads no tables yet")
+    physical = plan_query(query)
     pipeline = LocalPipeline(physical, shards)
     tables = [pipeline.push(_batch(physical.streams, job.rows))]
     if job.complete is not None:

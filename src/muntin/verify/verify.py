@@ -48,12 +48,8 @@ def verify_case(case: VectorCase, runner: Runner = run_on_local) -> CaseResult:
 
 
 def job_of(case: VectorCase) -> Job:
-    """What the case runs. Raises UnsupportedError for what a job cannot say yet (views, tables)."""
+    """What the case runs."""
     assert case.cql is not None
-    if case.views:
-        raise UnsupportedError(f"the case defines views ({', '.join(n for n, _ in case.views)})")
-    if case.relations:
-        raise UnsupportedError(f"the case reads tables ({', '.join(case.relations)})")
     return Job(
         case.cql,
         case.catalog,
@@ -63,6 +59,7 @@ def job_of(case: VectorCase) -> Job:
         changes=case.expect.kind in ("changelog", "final"),
         late=case.late_rows,
         complete=case.newest - 1 if case.late_rows else None,
+        tables=case.tables,
     )
 
 
