@@ -21,9 +21,7 @@ from muntin.spark.spec import PipelineSpec
 
 
 def runs_on(stage: Stage, shard: int) -> bool:
-    """Whether a stage has work on a shard: one that puts every row on shard 0 has none elsewhere (and no answer
-    there).
-    """
+    """Whether a stage has work on a shard: one that puts every row on shard 0 has none, and no answer, elsewhere."""
     return shard == 0 or any(i.shard_key for i in stage.inputs)
 
 
@@ -72,14 +70,13 @@ class Place:
         """The last level's rows as the user sees them."""
         return result_rows(self.spec.queries[self.query], rows)
 
-    def derived(self, rows: Batch, first: int = 0) -> Iterator[wire.Letter]:
-        """The rows for every later input that wants them, one letter per shard; ``first``: number of the first
-        letter.
-        """
-        if not len(rows):
-            return
+    def derived(self, ports: Sequence[Batch], first: int = 0) -> Iterator[wire.Letter]:
+        """What the stage emits, for every later input that wants it: one letter per shard, numbered from ``first``."""
         seq = first
         for level, i, target in self._readers():
+            rows = ports[target.port]
+            if not len(rows):
+                continue
             sent = to_wire(rows, target)
             keys = [sent.column(k) for k in target.shard_key]
             for shard, part in split(sent, keys, self.spec.shards):
