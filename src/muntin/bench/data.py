@@ -18,14 +18,14 @@ EPOCH_US = 1_700_000_000_000_000
 SCHEMA_DDL = "ts TIMESTAMP, k BIGINT, v BIGINT"
 
 
-def rows(first: int, count: int, stream: int, rate: int = RATE) -> pa.Table:
+def rows(first: int, count: int, stream: int, rate: int = RATE, keys: int = KEYS) -> pa.Table:
     """Rows ``first .. first + count`` of a stream: the row number decides time, key and value, so any prefix can be
     made again with other cuts."""
     n = np.arange(first, first + count, dtype=np.int64)
     mixed = (n * 2654435761 + stream * 97_003) % 4_294_967_291
     ts = EPOCH_US + n * (1_000_000 // rate)
     return pa.table(
-        {"ts": pa.array(ts).cast(pa.timestamp("us", "UTC")), "k": mixed % KEYS, "v": (mixed >> 7) % 100}
+        {"ts": pa.array(ts).cast(pa.timestamp("us", "UTC")), "k": mixed % keys, "v": (mixed >> 7) % 100}
     )
 
 

@@ -113,20 +113,24 @@ def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
 
 
 def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry) -> None:
-    """Merge the small chunks of closed panes, dropping rows that have expired.
+    """Merge the small chunks of each closed pane, dropping rows that have expired.
 
     With ``pane`` (microseconds) each row is merged once, when its pane has closed; without one (windows that never end)
     ``TIER`` chunks of one level become one of the next.
     """
-    if watermark == FOREVER:
+    if watermark == FOREVER or len(state.list(name)) < 2:
         return
     if pane is None:
         _merge_tiers(state, name, watermark, rebuild)
         return
-    closed = watermark // pane * pane
-    small = [c for c in state.list(name) if c.meta["level"] == 0 and c.meta["max_start"] < closed]
-    if len(small) > 1:
-        _merge(state, name, small, watermark, rebuild)
+    panes: dict[int, list[Chunk]] = {}
+    for chunk in state.list(name):
+        number = chunk.meta["max_start"] // pane
+        if chunk.meta["level"] == 0 and number < watermark // pane:
+            panes.setdefault(number, []).append(chunk)
+    for small in panes.values():
+        if len(small) > 1:
+            _merge(state, name, small, watermark, rebuild)
 
 
 def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild) -> None:
