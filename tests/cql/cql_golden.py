@@ -23,11 +23,26 @@ import pyarrow as pa
 
 from muntin.core.errors import QueryError, UnsupportedError
 from muntin.core.schema import Schema
-from muntin.cql import bind, to_cql
-from muntin.cql.unparse import to_spark_sql, window_text
-from muntin.plan.catalog import Catalog, Stream, Table
+from muntin.cql import bind, to_cql, to_spark_sql, window_text
+from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.exprs import Agg, Expr
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    BoundQuery,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Output,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TableScan,
+    TopK,
+)
 from muntin.plan.windows import QueryOptions
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -41,7 +56,20 @@ WEATHER = Schema.of(ts=UTC, origin=pa.string(), wind=pa.float64(), code=pa.int64
 BIDS = Schema.of(ts=pa.int64(), auction=pa.int64(), price=pa.int32())
 CATALOG = Catalog(
     (Stream("flights", FLIGHTS, "ts"), Stream("weather", WEATHER, "ts", order=1), Stream("Bids", BIDS, "ts", order=2)),
-    (Table("airports", Schema.of(code=pa.string(), name=pa.string())),),
+    (
+        Table("airports", Schema.of(code=pa.string(), name=pa.string())),
+        Table("fleet", Schema.of(carrier=pa.string(), planes=pa.int64()), "nrr"),
+        Table("rates", Schema.of(carrier=pa.string(), rate=pa.float64()), "relation"),
+    ),
+    (
+        View("busy", "SELECT origin, COUNT(*) AS n FROM flights [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY origin"),
+        View("late", "Istream(SELECT origin, delay FROM flights [NOW] WHERE delay > 30)"),
+        View("later", "SELECT origin FROM late [RANGE 1 HOUR] WHERE delay > 60"),
+        View("loop", "SELECT a FROM pool"),
+        View("pool", "SELECT a FROM loop"),
+        View("broken", "SELECT nothing FROM flights"),
+    ),
+    (AggregateFunction("geomean", pa.float64(), pa.float64()), AggregateFunction("pick")),
 )
 
 
@@ -111,18 +139,47 @@ def _line(node: Node) -> str:
         case Project(_, exprs):
             return "project " + ", ".join(f"{n}: {_expr(e)} {e.type}" for n, e in exprs)
         case Aggregate(_, groups, aggs):
-            named = [f"{n} = {_expr(e)}" for n, e in groups] + [f"{n} = {_agg(a)} {a.type}" for n, a in aggs]
-            return "aggregate " + ", ".join(named)
+            return "aggregate " + ", ".join([f"{n} = {_expr(e)}" for n, e in groups] + _aggs(aggs))
         case Filter(_, predicate):
             return f"filter {_expr(predicate)}"
         case Join(_, predicate):
             return f"join {_expr(predicate)}"
         case Scan(stream, alias, window):
-            return f"scan {stream.name} {window_text(window)} as {alias}"
+            return f"scan {stream.name} {window_text(window).replace('`', '')} as {alias}"
+        case _:
+            return _other_line(node)
+
+
+def _other_line(node: Node) -> str:
+    match node:
+        case TableScan(table, alias):
+            return f"table {table.name} ({table.kind}) as {alias}"
+        case Rewindow(_, window):
+            return f"window {window_text(window).replace('`', '')}"
+        case SemiJoin(_, _, predicate, anti, None):
+            return f"{'anti' if anti else 'semi'} join {_expr(predicate)}"
+        case SemiJoin(_, _, predicate, _, (x, y)):
+            return f"anti join {_expr(predicate)} not in {_expr(x)}, {_expr(y)}"
+        case OuterJoin(_, _, predicate, side):
+            return f"{side} join {_expr(predicate)}"
+        case SetOp(kind):
+            return kind.replace("_", " ")
+        case Apply(_, _, predicate, aggs):
+            return f"apply {', '.join(_aggs(aggs))} where {_expr(predicate)}"
+        case TopK(_, keys, count):
+            named = [f"{_expr(e)}{' desc' if d else ''}{' nulls first' if n else ''}" for e, d, n in keys]
+            return f"top {count} by {', '.join(named)}"
+        case _:
+            return type(node).__name__.lower()
+
+
+def _aggs(aggs: tuple[tuple[str, Agg], ...]) -> list[str]:
+    return [f"{n} = {_agg(a)} {a.type}" for n, a in aggs]
 
 
 def _agg(a: Agg) -> str:
-    return f"{a.fn}({'*' if a.arg is None else _expr(a.arg)})"
+    rest = "" if a.param is None else f", {a.param}"
+    return f"{a.fn}({'*' if a.arg is None else _expr(a.arg)}{rest})"
 
 
 def _expr(e: Expr) -> str:

@@ -3,7 +3,10 @@
 Adds to Spark's grammar (Arasu, Babu, Widom, "The CQL continuous query language", sections 6.1 to 6.3):
 
 * ``name [window] alias`` and ``name alias [window]`` in FROM, a ``StreamRef`` with a ``WindowSpec``;
-* ``Istream(query)``, ``Dstream(query)``, ``Rstream(query)``, ``Wstream(query)`` around a query, a ``ToStream``.
+* ``(query) [window] alias`` in FROM, and INTERNAL in a window (Golab's thesis, section 3.4);
+* ``Istream(query)``, ``Dstream(query)``, ``Rstream(query)``, ``Istream-restore(query)``, ``Rstream-restore(query)`` and
+  ``Wstream(query) [window]`` around a query, a ``ToStream``; the same around the select list, as in
+  ``SELECT Istream(*) FROM ...``; ``Wstream(x) [window]`` as the argument of an aggregate, a ``WstreamCall``.
 """
 
 from __future__ import annotations
@@ -19,13 +22,19 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from muntin.cql.durations import parse_duration
 
-WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
-WINDOWS_HELP = "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [WINDOW ...], [NOW] or [UNBOUNDED]"
+WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM", "ISTREAM_RESTORE", "RSTREAM_RESTORE", "WSTREAM_RESTORE")
+RESTORED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
+WINDOWS_HELP = (
+    "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [WINDOW ...], [ROWS 10], "
+    "[PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
+)
 
 
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
+_ENDS = ("SLIDE", "INTERNAL")
+_QUERY = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 
 
 class CqlParseError(ParseError):
@@ -40,7 +49,9 @@ class WindowSpec(exp.Expression):
     """A window as written. ``kind``: now, unbounded, range or rows. ``size`` and ``slide`` are number literals
     (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``partition`` the PARTITION BY list."""
 
-    arg_types = {"kind": True, "size": False, "slide": False, "slide_kind": False, "partition": False}  # noqa: RUF012
+    arg_types = {  # noqa: RUF012
+        "kind": True, "size": False, "slide": False, "slide_kind": False, "partition": False, "internal": False
+    }  # fmt: skip
 
 
 class StreamRef(exp.Table):
@@ -50,9 +61,17 @@ class StreamRef(exp.Table):
 
 
 class ToStream(exp.Expression):
-    """``kind`` (istream, dstream, rstream, wstream) applied to the query ``this``."""
+    """``kind`` (istream, dstream, rstream, istream_restore, rstream_restore, wstream, ...) applied to the query
+    ``this``; ``window`` is the window after wstream."""
 
-    arg_types = {"this": True, "kind": True}  # noqa: RUF012
+    arg_types = {"this": True, "kind": True, "window": False}  # noqa: RUF012
+
+
+class WstreamCall(exp.Expression, exp.Func):
+    """``Wstream(expressions) [window]`` inside an expression."""
+
+    arg_types = {"expressions": True, "window": False}  # noqa: RUF012
+    is_var_len_args = True
 
 
 class CqlParser(SparkParser):
@@ -76,19 +95,80 @@ class CqlParser(SparkParser):
             self.raise_error("a query starts with SELECT, or with Istream(, Dstream( or Rstream( around a SELECT")
         return super()._parse_statement()
 
+    def _wrapper(self) -> tuple[str, int] | None:
+        """The kind of a wrapper that begins here, and its number of tokens up to the opening parenthesis."""
+        at, tokens = self._index, self._tokens
+        texts = [t.text.upper() for t in tokens[at : at + 3]]
+        follows = [t.token_type for t in tokens[at : at + 4]]
+        if len(follows) > 1 and texts[0] in WRAPPERS and follows[1] == TokenType.L_PAREN:
+            return texts[0].lower(), 2
+        dashed = len(follows) > 3 and texts[0] in RESTORED and texts[1:] == ["-", "RESTORE"]
+        return (f"{texts[0].lower()}_restore", 4) if dashed and follows[3] == TokenType.L_PAREN else None
+
     def _at_wrapper(self) -> bool:
-        follows = self._next is not None and self._next.token_type == TokenType.L_PAREN
-        return self._curr is not None and follows and self._curr.text.upper() in WRAPPERS
+        return self._curr is not None and self._wrapper() is not None
+
+    def _open_wrapper(self) -> tuple[Token, str, str]:
+        """Step into the parentheses of a wrapper: its token, its kind and its name as written."""
+        token, found = self._curr, self._wrapper()
+        assert found is not None
+        kind, length = found
+        if kind == "dstream_restore" or kind == "wstream_restore":
+            raise self._no_restore(kind)
+        self._advance(length)
+        return token, kind, self.sql[token.start : self._prev.start].strip()
+
+    def _no_restore(self, kind: str) -> CqlParseError:
+        name = kind.split("_")[0].capitalize()
+        why = (
+            "the window on its results needs them as they come" if name == "Wstream" else "deletions have nothing lost"
+        )
+        return self._error(
+            f"{name}-restore is not defined: {why}. Restore goes with Istream-restore(...) and Rstream-restore(...)"
+        )
 
     def _parse_to_stream(self) -> ToStream:
-        token = self._curr
-        self._advance(2)
-        query = self._parse_to_stream() if self._at_wrapper() else self._parse_select(nested=True)
+        token, kind, name = self._open_wrapper()
+        query = self._parse_to_stream() if self._at_wrapper() else self._parse_query()
         if query is None:
-            self.raise_error(f"{token.text}( takes a query: write {token.text}(SELECT ...)")
+            self.raise_error(f"{name}( takes a query: write {name}(SELECT ...)")
         if not self._match(TokenType.R_PAREN):
-            self.raise_error(f"the parenthesis opened by {token.text}( is not closed here")
-        return self.expression(ToStream(this=query, kind=token.text.lower()), token=token)
+            self.raise_error(f"the parenthesis opened by {name}( is not closed here")
+        window = self._parse_stream_window() if kind == "wstream" else None
+        return self.expression(ToStream(this=query, kind=kind, window=window), token=token)
+
+    def _parse_query(self) -> exp.Expr | None:
+        """A SELECT or set operation with its modifiers, in parentheses or not."""
+        this = self._parse_select(nested=True, parse_subquery_alias=False, parse_set_operation=False)
+        whole: exp.Expr | None = self._parse_query_modifiers(self._parse_set_operations(this))
+        return whole
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        """As Spark's; a wrapper around the whole list is kept in the first expression's ``meta``."""
+        start = self._index
+        if self._at_wrapper():
+            token, kind, _ = self._open_wrapper()
+            found = [] if self._curr and self._curr.token_type in _QUERY else self._parse_expressions()
+            if found and self._match(TokenType.R_PAREN):
+                window = self._parse_stream_window() if kind == "wstream" else None
+                if self._curr and self._curr.token_type == TokenType.FROM:
+                    found[0].meta["to_stream"] = (kind, window, token.start, token.end)
+                    return found, None
+            self._retreat(start)
+        return super()._parse_projections()
+
+    def _parse_function(
+        self, functions: Any = None, anonymous: bool = False, optional_parens: bool = True, any_token: bool = False
+    ) -> exp.Expr | None:
+        """As Spark's, and ``Wstream(x) [window]``."""
+        if self._curr and self._curr.text.upper() == "WSTREAM" and self._at_wrapper():
+            token = self._curr
+            self._advance(2)
+            found = self._parse_expressions()
+            self._match_r_paren()
+            call = WstreamCall(expressions=found, window=self._parse_stream_window())
+            return self.expression(call, token=token)
+        return super()._parse_function(functions, anonymous, optional_parens, any_token)
 
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         """As Spark's; a SELECT remembers its place."""
@@ -137,7 +217,9 @@ class CqlParser(SparkParser):
     ) -> exp.Join | None:
         """As Spark's, but a comma must be followed by a stream and ON by a condition."""
         if self._match(TokenType.COMMA):
-            return self.expression(exp.Join(this=self._parse_table(alias_tokens=alias_tokens), kind="CROSS"))
+            comma: exp.Join = self.expression(exp.Join(this=self._parse_table(alias_tokens=alias_tokens), kind="CROSS"))
+            comma.meta["comma"] = True
+            return comma
         join: exp.Join | None = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
         if join is not None and self._prev.token_type == TokenType.ON:
             self.raise_error("a condition is missing after ON")
@@ -145,35 +227,40 @@ class CqlParser(SparkParser):
 
     def _parse_from_item(self, alias_tokens: Any) -> exp.Expr:
         if self._at_wrapper():
-            query: exp.Expr | None = self._parse_stream_query(alias_tokens)
-        elif self._curr and self._curr.token_type in _NESTED:
-            query = self._parse_wrapped_stream(alias_tokens) or super()._parse_table(alias_tokens=alias_tokens)
-        else:
-            return self._parse_stream_ref(alias_tokens)
-        if query is None:
-            raise self._error("expected a stream name or a sub-query")
-        if self._curr and self._curr.token_type == TokenType.L_BRACKET:
-            query.meta["window"] = self._parse_stream_window()
-        return query
+            return self._with_alias(self._parse_to_stream(), alias_tokens)
+        if self._curr and self._curr.token_type in _NESTED:
+            query = self._parse_wrapped_query(alias_tokens) or super()._parse_table(alias_tokens=alias_tokens)
+            if query is None:
+                raise self._error("expected a stream name or a sub-query")
+            return query
+        return self._parse_stream_ref(alias_tokens)
 
-    def _parse_wrapped_stream(self, alias_tokens: Any) -> exp.Expr | None:
+    def _parse_wrapped_query(self, alias_tokens: Any) -> exp.Expr | None:
+        """A query in parentheses with its window and alias; None, with nothing read, when there is none."""
         index = self._index
-        self._advance()
-        if not self._at_wrapper():
+        if not self._match(TokenType.L_PAREN):
+            return None
+        inner: exp.Expr | None = None
+        if self._at_wrapper():
+            inner = self._parse_to_stream()
+        elif self._curr and self._curr.token_type in _QUERY:
+            inner = self._parse_query()
+        if inner is None:
             self._retreat(index)
             return None
-        inner = self._parse_to_stream()
-        self._match_r_paren()
+        if not self._match(TokenType.R_PAREN):
+            self.raise_error("the parenthesis around this sub-query is not closed here")
         return self._with_alias(inner, alias_tokens)
 
-    def _parse_stream_query(self, alias_tokens: Any) -> exp.Expr:
-        return self._with_alias(self._parse_to_stream(), alias_tokens)
-
-    def _with_alias(self, inner: ToStream, alias_tokens: Any) -> exp.Expr:
-        """A stream defined in FROM, with its window before or after the alias."""
+    def _with_alias(self, inner: exp.Expr, alias_tokens: Any) -> exp.Expr:
+        """A query in FROM, with its window before or after the alias."""
         window = self._parse_stream_window()
-        query = exp.Subquery(this=inner, alias=self._parse_table_alias(alias_tokens))
-        query.meta["window"] = window
+        query = exp.Subquery(this=inner, alias=self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS))
+        if self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            if window is not None:
+                self.raise_error("this sub-query already has a window: write one, before or after the alias")
+            window = self._parse_stream_window()
+        query.set("window", window)
         return query
 
     def _parse_stream_ref(self, alias_tokens: Any) -> StreamRef:
@@ -209,18 +296,26 @@ class CqlParser(SparkParser):
         if self._match_text_seq("NOW"):
             return WindowSpec(kind="now")
         if self._match_text_seq("UNBOUNDED") or self._match_text_seq("RANGE", "UNBOUNDED"):
-            return WindowSpec(kind="unbounded")
+            return self._internal(WindowSpec(kind="unbounded"))
         partition = self._parse_csv(self._parse_column) if self._match(TokenType.PARTITION_BY) else None
         if self._match_text_seq("ROWS"):
-            return WindowSpec(kind="rows", size=self._parse_row_count(), partition=partition, **self._parse_slide())
+            size = self._parse_row_count()
+            return self._internal(WindowSpec(kind="rows", size=size, partition=partition, **self._parse_slide()))
         if self._match_texts(("RANGE", "WINDOW")):
-            return WindowSpec(kind="range", size=self._parse_span(), partition=partition, **self._parse_slide())
+            size = self._parse_span()
+            return self._internal(WindowSpec(kind="range", size=size, partition=partition, **self._parse_slide()))
         raise self._error(f"unknown window; {WINDOWS_HELP}")
+
+    def _internal(self, spec: WindowSpec) -> WindowSpec:
+        if self._match_text_seq("INTERNAL"):
+            spec.set("internal", True)
+        return spec
 
     def _parse_slide(self) -> dict[str, Any]:
         if not self._match_text_seq("SLIDE"):
             return {}
-        if self._next and self._next.token_type == TokenType.R_BRACKET and self._curr.text.isdigit():
+        alone = self._next and (self._next.token_type == TokenType.R_BRACKET or self._next.text.upper() == "INTERNAL")
+        if alone and self._curr.text.isdigit():
             return {"slide": self._parse_row_count(), "slide_kind": "rows"}
         return {"slide": self._parse_span(), "slide_kind": "range"}
 
@@ -232,9 +327,9 @@ class CqlParser(SparkParser):
         return self.expression(exp.Literal(this=token.text, is_string=False), token=token)
 
     def _parse_span(self) -> exp.Expr:
-        """A duration, taken as raw text up to SLIDE or the closing bracket."""
+        """A duration, taken as raw text up to SLIDE, INTERNAL or the closing bracket."""
         first = self._curr
-        while self._curr and self._curr.token_type != TokenType.R_BRACKET and self._curr.text.upper() != "SLIDE":
+        while self._curr and self._curr.token_type != TokenType.R_BRACKET and self._curr.text.upper() not in _ENDS:
             self._advance()
         last = self._prev
         if not first or last.start < first.start:

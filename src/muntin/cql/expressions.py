@@ -11,7 +11,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.cql import functions, literals
+from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
+from muntin.cql.dialect import WRAPPERS, WstreamCall
 from muntin.cql.operators import (
     BOOL,
     TypeClash,
@@ -27,6 +29,7 @@ from muntin.cql.operators import (
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope, did_you_mean
 from muntin.cql.types import TIMESTAMP, family, from_spark, to_spark
+from muntin.plan.catalog import Catalog
 from muntin.plan.exprs import Call, Column, Expr, Literal
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -55,7 +58,9 @@ _AGGREGATE_HINTS = {
     "ON": "conditions on aggregates belong in HAVING",
     "GROUP BY": "group by plain expressions",
 }
-_AGGREGATES = "COUNT, SUM, AVG, MIN, MAX"
+_AGGREGATES = (
+    "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, STDDEV[_SAMP|_POP], VARIANCE, VAR_[SAMP|POP], FIRST, LAST, COLLECT"
+)
 
 
 class Aggregates(Protocol):
@@ -64,12 +69,19 @@ class Aggregates(Protocol):
     def collect(self, node: exp.Expr) -> Column: ...
 
 
+class Scalars(Protocol):
+    """Takes a scalar sub-query and gives its value."""
+
+    def scalar(self, node: exp.Expr) -> Expr: ...
+
+
 @dataclass(frozen=True)
 class ExprBinder:
     """Binds expressions of one clause.
 
-    ``clause`` names it for messages. ``aggregates`` takes aggregate calls; None forbids them. ``aliases`` are select
-    expressions that a plain name may stand for (HAVING).
+    ``clause`` names it for messages. ``aggregates`` takes aggregate calls, ``subqueries`` scalar sub-queries; None
+    forbids them. ``aliases`` are select expressions that a plain name may stand for (HAVING, ORDER BY). ``catalog``
+    knows the user-defined aggregates.
     """
 
     scope: Scope
@@ -78,6 +90,8 @@ class ExprBinder:
     zone: str | None = None
     aggregates: Aggregates | None = None
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    subqueries: Scalars | None = None
+    catalog: Catalog = Catalog()
 
     def bind(self, node: exp.Expr) -> Expr:
         """The bound, typed expression.
@@ -123,7 +137,9 @@ class ExprBinder:
                 return _literal(node)
             case exp.Cast():
                 return self._cast(node)
-            case exp.Count() | exp.Sum() | exp.Avg() | exp.Min() | exp.Max():
+            case exp.Query() if self.subqueries is not None:
+                return self.subqueries.scalar(node)
+            case _ if function_name(node, self.catalog) is not None:
                 return self._aggregate(node)
             case _:
                 return self._predicate(node)
@@ -181,7 +197,7 @@ class ExprBinder:
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         if self.aggregates is None:
-            name = type(node).__name__.upper()
+            name = function_name(node, self.catalog)
             hint = _AGGREGATE_HINTS.get(self.clause, "aggregates do not nest")
             raise place_of(node, self.text).error(f"{name} is an aggregate and cannot stand in {self.clause}: {hint}")
         return self.aggregates.collect(node)
@@ -201,7 +217,7 @@ class ExprBinder:
                 return Literal(value.value, TIMESTAMP)
         if name in functions.TABLE:
             return functions.build(name, [self.bind(a) for a in args])
-        if name in ("istream", "dstream", "rstream", "wstream"):
+        if name.upper() in WRAPPERS:
             raise place_of(node, self.text).error(f"{node.this} goes around the whole query: {node.this}(SELECT ...)")
         hint = did_you_mean(name, sorted(functions.TABLE))
         known = ", ".join(sorted(functions.TABLE))
@@ -254,8 +270,21 @@ class ExprBinder:
 
     def _unsupported(self, node: exp.Expr) -> Exception:
         place = place_of(node, self.text)
-        if isinstance(node, exp.Query | exp.Exists | exp.In):
-            return place.unsupported("sub-queries are not supported yet: one SELECT over streams is")
+        if isinstance(node, exp.Exists | exp.In):
+            return place.unsupported(
+                "EXISTS and IN (SELECT ...) stand alone, or between ANDs, in WHERE and HAVING; elsewhere write "
+                "(SELECT COUNT(*) FROM ... WHERE ...) > 0"
+            )
+        if isinstance(node, exp.Query):
+            return place.unsupported(
+                f"a sub-query in {self.clause} is not supported: they go into SELECT, WHERE, HAVING"
+            )
+        if isinstance(node, WstreamCall):
+            return place.error("Wstream(x)[window] stands inside an aggregate, as in SUM(Wstream(SUM(x))[ROWS 10])")
+        if isinstance(node, exp.Any | exp.All):
+            return place.unsupported(
+                "ANY and ALL are not supported: compare with (SELECT MIN(x) ...) or (SELECT MAX(x) ...)"
+            )
         if isinstance(node, exp.Window):
             return place.unsupported("OVER is not supported: a window stands at its stream, as in S [RANGE 10 MINUTES]")
         if isinstance(node, exp.Filter):

@@ -1,97 +1,159 @@
-"""FROM: stream names with windows and aliases to scans, and the ON conditions of the joins."""
+"""FROM: streams, tables, views and sub-queries with windows and aliases to sources; joins to join nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
 from sqlglot import exp
 
-from muntin.cql.dialect import StreamRef
-from muntin.cql.places import place_of
-from muntin.cql.scopes import listing, unknown_stream
-from muntin.cql.unparse import quote
-from muntin.cql.windows import bind_window, check_slides, window_of
-from muntin.plan.catalog import Catalog, Stream
-from muntin.plan.nodes import Scan
-from muntin.plan.windows import QueryOptions
+from muntin.cql.context import Context
+from muntin.cql.expressions import ExprBinder
+from muntin.cql.scopes import Scope, Source, free_alias
+from muntin.cql.sources import Sources
+from muntin.plan.exprs import Expr, conjunction
+from muntin.plan.nodes import Join, Node, OuterJoin
 
-_DECORATIONS = (
-    ("sample", "TABLESAMPLE"),
-    ("pivots", "PIVOT"),
-    ("laterals", "LATERAL"),
-    ("joins", "a nested join"),
-)
+_SIDES = ("LEFT", "RIGHT", "FULL")
+_INNER = ("", "INNER", "CROSS")
+_SEMI = {"LEFT SEMI": False, "SEMI": False, "LEFT ANTI": True, "ANTI": True}
 
 
-def bind_from(
-    select: exp.Select, catalog: Catalog, options: QueryOptions, text: str
-) -> tuple[tuple[Scan, ...], list[exp.Expr]]:
-    """The scans in text order, and the ON conditions.
+@dataclass(frozen=True)
+class SemiItem:
+    """``LEFT SEMI JOIN item ON on`` or ANTI: becomes what EXISTS or NOT EXISTS in WHERE would."""
+
+    item: exp.Expr
+    on: exp.Expr
+    anti: bool
+
+
+@dataclass
+class FromClause:
+    """A bound FROM: the parts of the join, the bound ON conditions of inner joins, and the semi-joins."""
+
+    scope: Scope
+    parts: list[Node] = field(default_factory=list)
+    on: list[Expr] = field(default_factory=list)
+    semis: list[SemiItem] = field(default_factory=list)
+
+
+def bind_from(ctx: Context, sources: Sources, select: exp.Select, outer: Scope | None) -> FromClause:
+    """The sources and joins of a SELECT.
 
     Raises:
-        QueryError: no FROM, unknown streams, wrong windows, repeated aliases.
-        UnsupportedError: sub-queries, tables, outer joins and other join forms.
+        QueryError: no FROM, unknown names, wrong windows, repeated aliases, ON where it cannot be.
+        UnsupportedError: forms of joins and sources beyond this version.
     """
     clause = select.args.get("from_")
     if clause is None:
-        raise place_of(select, text).error("FROM is missing: name at least one stream, as in FROM s [RANGE 10 MINUTES]")
+        raise ctx.at(select).error("FROM is missing: name at least one stream, as in FROM s [RANGE 10 MINUTES]")
     joins: list[exp.Join] = list(select.args.get("joins") or [])
-    items = [clause.this, *(j.this for j in joins)]
-    check_slides([i for i in items if isinstance(i, StreamRef)], text)
-    scans: list[Scan] = []
-    for item in items:
-        scans.append(_scan(item, catalog, options, text, scans))
-    return tuple(scans), [on for j in joins if (on := _condition(j, text)) is not None]
+    visible = [clause.this, *(j.this for j in joins if _words(j) not in _SEMI)]
+    bound = _bind_items(ctx, sources, visible, outer)
+    whole = FromClause(Scope(tuple(bound), ctx.text, outer))
+    todo = iter(bound)
+    for group in _groups(clause.this, joins):
+        _Group(ctx, whole, todo).bind(group)
+    return whole
 
 
-def _condition(join: exp.Join, text: str) -> exp.Expr | None:
-    words = " ".join(str(join.args[k]) for k in ("method", "side", "kind") if join.args.get(k)).upper()
-    place = place_of(join.this, text)
-    if words not in ("", "INNER", "CROSS"):
-        raise place.unsupported(f"{words} JOIN is not supported yet: use a comma, [INNER] JOIN ... ON or CROSS JOIN")
-    if join.args.get("using"):
-        raise place.unsupported("JOIN ... USING is not supported: write ON a.x = b.x")
-    on = join.args.get("on")
-    return on if isinstance(on, exp.Expr) else None
+def _bind_items(ctx: Context, sources: Sources, items: list[exp.Expr], outer: Scope | None) -> list[Source]:
+    written = [sources.alias_of(i).lower() for i in items]
+    bound: list[Source] = []
+    for item, alias in zip(items, written, strict=True):
+        if any(b.alias.lower() == alias for b in bound):
+            name = item.name if isinstance(item, exp.Table) else "(SELECT ...)"
+            raise ctx.at(item.args.get("alias") or item).error(
+                f"{sources.alias_of(item)!r} appears twice in FROM: give each its own alias, as in {name} "
+                f"{'[RANGE 1 MINUTE] ' if isinstance(item, exp.Table) else ''}AS x"
+            )
+        others = {a for a in written if a != alias} | {b.plan_alias.lower() for b in bound}
+        taken = others | set(outer.aliases() if outer is not None else ())
+        bound.append(sources.bind(item, free_alias(sources.alias_of(item), taken)))
+    return bound
 
 
-def _scan(item: exp.Expr, catalog: Catalog, options: QueryOptions, text: str, before: list[Scan]) -> Scan:
-    _check_form(item, catalog, text)
-    stream = _stream(item, catalog, text)
-    given = item.args.get("alias")
-    alias = given.name if given is not None else stream.name
-    at = place_of(given if given is not None else item.this, text)
-    if given is not None and given.args.get("columns"):
-        raise at.unsupported("column lists after an alias are not supported: name columns in SELECT")
-    if "." in alias:
-        raise at.error(f"{alias!r} cannot be an alias: give one without dots, as in {quote(stream.name)} AS x")
-    if any(s.alias.lower() == alias.lower() for s in before):
-        example = f"{stream.name} [RANGE 1 MINUTE] AS x"
-        raise at.error(f"{alias!r} appears twice in FROM: give each its own alias, as in {example}")
-    return Scan(stream, alias, bind_window(window_of(item), place_of(item.this, text), text, options))
+def _words(join: exp.Join) -> str:
+    return " ".join(str(join.args[k]) for k in ("method", "side", "kind") if join.args.get(k)).upper()
 
 
-def _check_form(item: exp.Expr, catalog: Catalog, text: str) -> None:
-    """Raise unless ``item`` is a plain name with at most a window and an alias."""
-    place = place_of(item, text)
-    if not isinstance(item, StreamRef) or not isinstance(item.this, exp.Identifier):
-        what = "sub-queries in FROM are" if isinstance(item, exp.Query) else "this kind of source is"
-        raise place.unsupported(f"{what} not supported yet: FROM takes names of registered streams")
-    for key, word in _DECORATIONS:
-        if item.args.get(key):
-            raise place.unsupported(f"{word} is not supported in FROM")
-    if item.args.get("db"):
-        known = listing([s.name for s in catalog.streams])
-        raise place.error(f"streams have plain names without dots. Registered streams: {known}")
+def _groups(first: exp.Expr, joins: list[exp.Join]) -> Iterator[list[tuple[str, exp.Expr, exp.Join | None]]]:
+    """The items between commas: a comma binds weaker than JOIN."""
+    group: list[tuple[str, exp.Expr, exp.Join | None]] = [("", first, None)]
+    for join in joins:
+        if join.meta.get("comma"):
+            yield group
+            group = [("", join.this, None)]
+        else:
+            group.append((_words(join), join.this, join))
+    yield group
 
 
-def _stream(item: exp.Expr, catalog: Catalog, text: str) -> Stream:
-    """The stream that ``item`` names; tables are told apart in the message."""
-    stream, table, spec = catalog.stream(item.name), catalog.table(item.name), window_of(item)
-    if stream is not None:
-        return stream
-    place = place_of(item.this, text)
-    if table is None:
-        raise place.error(unknown_stream(item.name, catalog))
-    if spec is not None:
-        message = f"{table.name} is a table, and tables have no window: write {table.name} without [...]"
-        raise place_of(spec, text).error(message)
-    raise place.unsupported(f"{table.name} is a table: joins with tables are not supported yet, only streams")
+@dataclass
+class _Group:
+    """One item and the joins that follow it, folded from left to right."""
+
+    ctx: Context
+    whole: FromClause
+    todo: Iterator[Source]
+    parts: list[Node] = field(default_factory=list)
+    on: list[Expr] = field(default_factory=list)
+    seen: list[Source] = field(default_factory=list)
+    semis: list[SemiItem] = field(default_factory=list)
+    strict: bool = False
+
+    def bind(self, items: list[tuple[str, exp.Expr, exp.Join | None]]) -> None:
+        self.strict = any(words.split(" ")[0] in _SIDES and words not in _SEMI for words, _, _ in items)
+        for words, item, join in items:
+            if join is None:
+                self._take()
+            else:
+                self._join(words, item, join)
+        self.whole.parts += self.parts
+        self.whole.on += self.on
+        self.whole.semis += self.semis
+
+    def _take(self) -> Source:
+        source = next(self.todo)
+        self.seen.append(source)
+        self.parts.append(source.node)
+        return source
+
+    def _join(self, words: str, item: exp.Expr, join: exp.Join) -> None:
+        place = self.ctx.at(item)
+        if join.args.get("using"):
+            raise place.unsupported("JOIN ... USING is not supported: write ON a.x = b.x")
+        on = join.args.get("on")
+        side = words.removesuffix(" OUTER")
+        if words in _INNER:
+            self._take()
+            if on is not None:
+                self.on.append(self._condition(on))
+        elif words in _SEMI:
+            if on is None:
+                raise place.error(f"{words} JOIN takes a condition: write ON after it")
+            self.semis.append(SemiItem(item, on, _SEMI[words]))
+        elif side in _SIDES:
+            if on is None:
+                raise place.error(f"{side} JOIN takes a condition: write ON after it, or use CROSS JOIN")
+            if self.semis and side != "LEFT":
+                how = "put what comes before into a sub-query in FROM"
+                raise place.unsupported(f"{side} JOIN after a SEMI or ANTI JOIN is not supported: {how}")
+            self._outer(cast(Literal["left", "right", "full"], side.lower()), on)
+        else:
+            known = "use a comma, [INNER] JOIN, CROSS JOIN, or LEFT, RIGHT, FULL, SEMI or ANTI JOIN ... ON"
+            raise place.unsupported(f"{words} JOIN is not supported: {known}")
+
+    def _outer(self, side: Literal["left", "right", "full"], on: exp.Expr) -> None:
+        left = self.parts[0] if len(self.parts) == 1 else Join(tuple(self.parts), conjunction(self.on))
+        right = self._take()
+        self.parts, condition = [], self._condition(on)
+        self.on = []
+        self.parts.append(OuterJoin(left, right.node, condition, side))
+
+    def _condition(self, on: exp.Expr) -> Expr:
+        """ON sees every source of FROM; in a group with an outer join only those read so far."""
+        scope = Scope(tuple(self.seen), self.ctx.text, self.whole.scope.outer) if self.strict else self.whole.scope
+        return ExprBinder(scope, self.ctx.text, "ON", self.ctx.options.zone).condition(on)

@@ -1,8 +1,8 @@
-"""Names: streams of the catalog, and columns of the scans in FROM. Case does not matter, as in Spark."""
+"""Names: what a catalog offers, and columns of the sources in FROM. Case does not matter, as in Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -12,7 +12,7 @@ from muntin.core.errors import QueryError
 from muntin.cql.places import place_of
 from muntin.plan.catalog import Catalog
 from muntin.plan.exprs import Column
-from muntin.plan.nodes import Scan
+from muntin.plan.nodes import Node
 
 _LISTED = 12
 
@@ -32,19 +32,74 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def unknown_stream(name: str, catalog: Catalog) -> str:
     """Message for a FROM name that is not registered."""
-    streams = [s.name for s in catalog.streams]
-    return f"there is no stream {name!r}.{did_you_mean(name, streams)} Registered streams: {listing(streams)}"
+    groups = {
+        "streams": [s.name for s in catalog.streams],
+        "tables": [t.name for t in catalog.tables],
+        "views": [v.name for v in catalog.views],
+    }
+    every = [n for names in groups.values() for n in names]
+    shown = [f"Registered {word}: {listing(names)}" for word, names in groups.items() if names]
+    lines = ". ".join(shown or ["Nothing is registered"])
+    return f"there is no stream {name!r}.{did_you_mean(name, every)} {lines}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One item of FROM. ``alias`` as written; ``plan_alias`` is what the plan's columns begin with (another one where
+    an enclosing query uses the alias too); ``what``: the kind of thing and its registered name, for messages."""
+
+    node: Node
+    alias: str
+    plan_alias: str
+    what: str = "sub-query"
+    name: str = ""
+
+    @property
+    def columns(self) -> list[tuple[str, Column]]:
+        """Plain names and the plan's columns."""
+        cut = len(self.plan_alias) + 1
+        return [(f.name[cut:], Column(f.name, f.type)) for f in self.node.schema]
+
+    def named(self, name: str) -> list[Column]:
+        """The columns called ``name``; an exact spelling wins over others."""
+        found = [(n, c) for n, c in self.columns if n.lower() == name.lower()]
+        exact = [c for n, c in found if n == name]
+        return exact if len(exact) == 1 else [c for _, c in found]
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The scans of one FROM clause, in text order."""
+    """The sources of one FROM clause, in text order, inside ``outer``.
 
-    scans: tuple[Scan, ...]
+    ``barrier``: why columns of ``outer`` cannot be used here, when they cannot.
+    """
+
+    sources: tuple[Source, ...]
     text: str
+    outer: Scope | None = None
+    barrier: str | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many queries enclose this one."""
+        return 0 if self.outer is None else self.outer.depth + 1
+
+    def local(self) -> set[str]:
+        """Names of the plan's columns of this scope."""
+        return {c.name for s in self.sources for _, c in s.columns}
+
+    def every(self) -> set[str]:
+        """Names of the plan's columns of this scope and the enclosing ones."""
+        return self.local() | (self.outer.every() if self.outer is not None else set())
+
+    def aliases(self) -> Iterator[str]:
+        """Lower-case aliases taken here and in the enclosing queries."""
+        yield from (s.plan_alias.lower() for s in self.sources)
+        if self.outer is not None:
+            yield from self.outer.aliases()
 
     def resolve(self, node: exp.Column) -> Column:
-        """The one column that ``node`` names.
+        """The one column that ``node`` names, here or in an enclosing query.
 
         Raises:
             QueryError: unknown alias, unknown or ambiguous column; the message lists what is there.
@@ -54,44 +109,72 @@ class Scope:
                 f"{node.sql(dialect='spark')} has too many parts: write column or alias.column "
                 "(fields of structs are not supported)"
             )
-        name = node.name
-        scans = self._aliased(node) if node.table else self.scans
-        hits = [found for s in scans for found in _columns(s, name)]
+        hits = self.hits(node)
         if len(hits) == 1:
             return hits[0]
-        raise self._ambiguous(node, hits) if hits else self._unknown(node, scans)
+        if hits:
+            raise self._ambiguous(node, hits)
+        outside = self.outer.find(node) if self.outer is not None and not self._owns(node) else None
+        if outside is None:
+            raise self._unknown(node, self._aliased(node) if node.table else self.sources)
+        if self.barrier is not None:
+            raise place_of(node, self.text).unsupported(
+                f"{outside.name} belongs to the enclosing query: {self.barrier}"
+            )
+        return outside
+
+    def hits(self, node: exp.Column) -> list[Column]:
+        """The columns of this scope that ``node`` may name."""
+        sources = [s for s in self.sources if not node.table or s.alias.lower() == node.table.lower()]
+        return [c for s in sources for c in s.named(node.name)]
+
+    def find(self, node: exp.Column) -> Column | None:
+        """As ``resolve``, but None when nothing is called so."""
+        if self.hits(node) or self._owns(node):
+            return self.resolve(node)
+        return self.outer.find(node) if self.outer is not None else None
 
     def columns(self, node: exp.Expr) -> list[tuple[str, Column]]:
         """``(plain name, column)`` of everything that ``*`` or ``alias.*`` stands for."""
         qualified = isinstance(node, exp.Column) and bool(node.table)
-        scans = self._aliased(node) if qualified else self.scans
-        return [(f.name, Column(f"{s.alias}.{f.name}", f.type)) for s in scans for f in s.stream.schema]
+        return [c for s in (self._aliased(node) if qualified else self.sources) for c in s.columns]
 
-    def _aliased(self, node: exp.Expr) -> tuple[Scan, ...]:
+    def _owns(self, node: exp.Column) -> bool:
+        return bool(node.table) and any(s.alias.lower() == node.table.lower() for s in self.sources)
+
+    def _aliased(self, node: exp.Expr) -> tuple[Source, ...]:
         part = node.args["table"]
-        found = tuple(s for s in self.scans if s.alias.lower() == part.name.lower())
+        found = tuple(s for s in self.sources if s.alias.lower() == part.name.lower())
         if found:
             return found
-        aliases = [s.alias for s in self.scans]
-        hidden = next((s for s in self.scans if s.stream.name.lower() == part.name.lower()), None)
-        hint = f" The stream is called {hidden.alias} here." if hidden else did_you_mean(part.name, aliases)
+        aliases = [s.alias for s in self.sources]
+        hidden = next((s for s in self.sources if s.name.lower() == part.name.lower()), None)
+        hint = f" The {hidden.what} is called {hidden.alias} here." if hidden else did_you_mean(part.name, aliases)
         raise place_of(part, self.text).error(f"there is no {part.name!r} in FROM.{hint} FROM has: {listing(aliases)}")
 
     def _ambiguous(self, node: exp.Column, hits: Sequence[Column]) -> QueryError:
         names = " or ".join(h.name for h in hits)
         return place_of(node.this, self.text).error(f"{node.name!r} is ambiguous: write {names}")
 
-    def _unknown(self, node: exp.Column, scans: Sequence[Scan]) -> QueryError:
-        single = len(scans) == 1
-        known = [f.name if single else f"{s.alias}.{f.name}" for s in scans for f in s.stream.schema]
-        plain = [f.name for s in scans for f in s.stream.schema]
-        owner = f"{scans[0].alias} (stream {scans[0].stream.name})" if single else "the streams in FROM"
+    def _unknown(self, node: exp.Column, sources: Sequence[Source]) -> QueryError:
+        single = len(sources) == 1
+        known = [n if single else f"{s.alias}.{n}" for s in sources for n, _ in s.columns]
+        plain = [n for s in sources for n, _ in s.columns]
+        owner = _owner(sources[0]) if single else "the streams in FROM"
         return place_of(node.this, self.text).error(
             f"there is no column {node.name!r} in {owner}.{did_you_mean(node.name, plain)} Columns: {listing(known)}"
         )
 
 
-def _columns(scan: Scan, name: str) -> list[Column]:
-    fields = [f for f in scan.stream.schema if f.name.lower() == name.lower()]
-    exact = [f for f in fields if f.name == name]
-    return [Column(f"{scan.alias}.{f.name}", f.type) for f in (exact if len(exact) == 1 else fields)]
+def _owner(source: Source) -> str:
+    what = f"{source.what} {source.name}" if source.name else source.what
+    return f"{source.alias} ({what})"
+
+
+def free_alias(wanted: str, taken: set[str]) -> str:
+    """``wanted``, or ``wanted_1``, ``wanted_2``, ...: the first that no alias in ``taken`` (lower case) equals."""
+    name, n = wanted, 0
+    while name.lower() in taken:
+        n += 1
+        name = f"{wanted}_{n}"
+    return name

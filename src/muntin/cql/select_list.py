@@ -53,6 +53,8 @@ def _name(node: exp.Expr) -> str:
     """The name of a column, or the text of an expression much as Spark shows it."""
     if isinstance(node, exp.Column):
         return node.name
+    if any(isinstance(n, exp.Query) for n in node.walk()):
+        return ""
     plain = node.transform(lambda n: exp.column(n.name) if isinstance(n, exp.Column) and not n.is_star else n)
     return plain.sql(dialect="spark", normalize_functions="lower").replace("count(*)", "count(1)")
 
@@ -101,4 +103,4 @@ def _group_node(node: exp.Expr, scope: Scope, items: list[Item]) -> Item:
 
 
 def _is_column(node: exp.Column, scope: Scope) -> bool:
-    return any(f.name.lower() == node.name.lower() for s in scope.scans for f in s.stream.schema)
+    return bool(scope.hits(node))

@@ -1,84 +1,72 @@
-"""The shape of a query: which wrapper, which clauses, and what is beyond this version, each with its place."""
+"""The shape of a query: which clauses it has, and what is beyond the language, each with its place."""
 
 from __future__ import annotations
 
-from typing import cast
-
 from sqlglot import exp
 
-from muntin.cql.aggregates import AGGREGATES
-from muntin.cql.dialect import ToStream
+from muntin.cql.calls import has_aggregate
 from muntin.cql.places import place_of
-from muntin.plan.nodes import OutputKind
+from muntin.plan.catalog import Catalog
 
-_SUPPORTED = (
-    "supported is one SELECT ... FROM ... WHERE ... GROUP BY ... HAVING over streams, "
-    "alone or in Istream(...), Dstream(...) or Rstream(...)"
-)
-_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having"}
+SUPPORTED = "supported is SELECT [DISTINCT] ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT"
+_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit"}
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _WORDS = {
-    "distinct": "SELECT DISTINCT", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET", "with_": "WITH",
-    "qualify": "QUALIFY", "windows": "a WINDOW clause", "laterals": "LATERAL VIEW", "sort": "SORT BY",
-    "cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY", "hint": "a hint", "into": "INTO", "pivots": "PIVOT",
-    "sample": "TABLESAMPLE", "kind": "SELECT AS STRUCT", "exclude": "EXCEPT columns", "fetch": "FETCH",
+    "offset": "OFFSET", "with_": "WITH", "qualify": "QUALIFY", "windows": "a WINDOW clause",
+    "laterals": "LATERAL VIEW", "sort": "SORT BY", "cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY",
+    "hint": "a hint", "into": "INTO", "pivots": "PIVOT", "sample": "TABLESAMPLE", "kind": "SELECT AS STRUCT",
+    "exclude": "EXCEPT columns", "fetch": "FETCH", "alias": "an alias",
 }  # fmt: skip
 
 
-def body_of(tree: exp.Expr, text: str) -> tuple[exp.Select, OutputKind | None]:
-    """The SELECT inside an optional relation-to-stream wrapper, and the wrapper's kind.
-
-    Raises:
-        UnsupportedError: set operations, Wstream, wrappers inside wrappers.
-    """
-    kind: OutputKind | None = None
-    if isinstance(tree, ToStream):
-        if tree.args["kind"] == "wstream":
-            raise place_of(tree, text).unsupported("Wstream is not supported yet: use Istream, Dstream or Rstream")
-        kind, tree = cast(OutputKind, tree.args["kind"]), tree.this
-    while isinstance(tree, exp.Subquery | exp.Paren):
-        extra = next((k for k, v in tree.args.items() if v and k != "this"), None)
-        if extra is not None:
-            word = _WORDS.get(extra, extra.strip("_").upper())
-            raise place_of(tree, text).unsupported(f"{word} on a query in parentheses is not supported; {_SUPPORTED}")
+def unwrapped(tree: exp.Expr) -> exp.Expr:
+    """The query inside parentheses that carry nothing of their own."""
+    while isinstance(tree, exp.Subquery | exp.Paren) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
-    if isinstance(tree, exp.Select):
-        return tree, kind
-    place = place_of(tree, text)
-    if isinstance(tree, ToStream):
-        raise place.error("one relation-to-stream wrapper goes around a query, not two")
-    if isinstance(tree, exp.SetOperation):
-        raise place.unsupported(f"{type(tree).__name__.upper()} is not supported yet; {_SUPPORTED}")
-    raise place.error(f"this is not a query; {_SUPPORTED}")
+    return tree
 
 
-def check_clauses(select: exp.Select, text: str) -> None:
-    """Raise for clauses of SELECT that this version does not run."""
+def check_plain(tree: exp.Expr, text: str, allowed: frozenset[str]) -> None:
+    """Raise for clauses of a query in parentheses or a set operation other than ``allowed``."""
+    extra = next((k for k, v in tree.args.items() if v and k not in allowed), None)
+    if extra is not None:
+        word = _WORDS.get(extra, extra.strip("_").upper())
+        raise place_of(tree, text).unsupported(f"{word} is not supported here; {SUPPORTED}")
+
+
+def check_clauses(select: exp.Select, text: str, catalog: Catalog) -> None:
+    """Raise for clauses of SELECT that the language does not have, and for HAVING without aggregates."""
     for key, value in select.args.items():
         if value and key not in _CLAUSES:
             at = value[0] if isinstance(value, list) else value
             place = place_of(at, text) if isinstance(at, exp.Expr) else place_of(select, text)
-            raise place.unsupported(f"{_WORDS.get(key, key.strip('_').upper())} is not supported yet; {_SUPPORTED}")
-    group = select.args.get("group")
-    odd = next((k for k, v in group.args.items() if v and k != "expressions"), None) if group is not None else None
-    if group is not None and odd is not None:
-        raise place_of(group, text).unsupported(f"GROUP BY {odd.upper()} is not supported: list the expressions")
-    sets = next((n for n in group.expressions if isinstance(n, _SETS)), None) if group is not None else None
-    if sets is not None:
-        word = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(sets).__name__, "GROUPING SETS")
-        raise place_of(sets, text).unsupported(f"GROUP BY {word} is not supported: list the expressions")
+            hint = "; register it as a view" if key == "with_" else ""
+            raise place.unsupported(f"{_WORDS.get(key, key.strip('_').upper())} is not supported{hint}; {SUPPORTED}")
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise place_of(distinct, text).unsupported("DISTINCT ON is not supported: use [PARTITION BY k ROWS 1]")
+    _check_group(select, text)
     having = select.args.get("having")
-    if having is not None and not has_aggregates(select, with_having=False) and not _aggregates_in(having):
+    if having is not None and not has_aggregates(select, catalog):
         at = place_of(having.this, text)
         raise at.error("HAVING needs GROUP BY or an aggregate: a condition on rows belongs in WHERE")
 
 
-def has_aggregates(select: exp.Select, with_having: bool = True) -> bool:
+def _check_group(select: exp.Select, text: str) -> None:
+    group = select.args.get("group")
+    if group is None:
+        return
+    odd = next((k for k, v in group.args.items() if v and k != "expressions"), None)
+    if odd is not None:
+        raise place_of(group, text).unsupported(f"GROUP BY {odd.upper()} is not supported: list the expressions")
+    sets = next((n for n in group.expressions if isinstance(n, _SETS)), None)
+    if sets is not None:
+        word = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(sets).__name__, "GROUPING SETS")
+        raise place_of(sets, text).unsupported(f"GROUP BY {word} is not supported: list the expressions")
+
+
+def has_aggregates(select: exp.Select, catalog: Catalog) -> bool:
     """Whether the query groups or aggregates."""
-    nodes = [*select.expressions, *([select.args["having"]] if with_having and select.args.get("having") else [])]
-    return bool(select.args.get("group")) or any(_aggregates_in(n) for n in nodes)
-
-
-def _aggregates_in(node: exp.Expr) -> bool:
-    found = node.walk(prune=lambda n: isinstance(n, exp.Query))
-    return any(isinstance(n, AGGREGATES) for n in found)
+    order = select.args.get("order")
+    nodes = [*select.expressions, *(n for n in (select.args.get("having"), order) if n is not None)]
+    return bool(select.args.get("group")) or any(has_aggregate(n, catalog) for n in nodes)

@@ -1,4 +1,4 @@
-"""Bound trees back to text: expressions as Spark SQL, whole queries as CQL."""
+"""Bound expressions back to text: Spark SQL. Whole queries: ``unparse_query``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.cql.durations import format_duration
 from muntin.cql.types import family, to_spark
-from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, Literal
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan
-from muntin.plan.windows import Now, Range, Unbounded, Window
+from muntin.plan.exprs import Agg, Call, Column, Expr, Literal
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
@@ -36,15 +33,18 @@ def to_spark_sql(expr: Expr, name_of: Callable[[str], str] = lambda name: name) 
     means the same with and without ANSI mode: divisors are guarded so that x / 0 is NULL, and casts of strings are
     ``try_cast`` (an unreadable text is NULL).
     """
-    return _Renderer(lambda name: quote(name_of(name)), ansi_safe=True).expr(expr)
+    return Renderer(lambda name: quote(name_of(name)), ansi_safe=True).expr(expr)
 
 
 @dataclass(frozen=True)
-class _Renderer:
+class Renderer:
+    """Renders expressions; ``column`` gives the text of a column, ``ansi_safe`` guards divisors and casts."""
+
     column: Callable[[str], str]
     ansi_safe: bool = False
 
     def expr(self, e: Expr) -> str:
+        """Text of an expression, in parentheses where it is an operator."""
         match e:
             case Column(name, _):
                 return self.column(name)
@@ -79,10 +79,22 @@ class _Renderer:
                 return f"{fn}({', '.join(texts)})"
 
     def agg(self, a: Agg) -> str:
+        """Text of an aggregate call."""
         if a.arg is None:
             return "COUNT(*)"
         inner = self.expr(a.arg)
-        return f"COUNT(DISTINCT {inner})" if a.fn == "count_distinct" else f"{a.fn.upper()}({inner})"
+        match a.fn:
+            case "count_distinct":
+                return f"COUNT(DISTINCT {inner})"
+            case "quantile":
+                return f"PERCENTILE({inner}, {_double(a.param or 0.0)})"
+            case "collect":
+                return f"COLLECT_LIST({inner})"
+            case "single":
+                return inner
+            case _:
+                name = a.fn.removeprefix("udaf:")
+                return f"{a.fn.upper() if name == a.fn else name}({inner})"
 
 
 def _nonzero(e: Expr) -> bool:
@@ -148,81 +160,3 @@ def _double(value: float) -> str:
         return f"CAST('{name}' AS DOUBLE)"
     text = repr(abs(value)).upper().replace("E+", "E") + "D"
     return f"(-{text})" if math.copysign(1, value) < 0 else text
-
-
-def to_cql(query: BoundQuery) -> str:
-    """CQL text that binds to an equal plan under the same catalog and options."""
-    project = query.root.input
-    assert isinstance(project, Project)
-    body = _Query(project).text()
-    kind = query.root.kind
-    return body if kind == "changes" else f"{kind.capitalize()}({body})"
-
-
-class _Query:
-    """The pieces of the canonical shape ``Project(Filter?(Aggregate?(Filter? | Join | Scan)))``."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-        node: Node = project.input
-        self.having, node = _take_having(node)
-        self.aggregate = node if isinstance(node, Aggregate) else None
-        self.source = node.input if isinstance(node, Aggregate) else node
-        below = self.source.input if isinstance(self.source, Filter) else self.source
-        scans = below.parts if isinstance(below, Join) else (below,)
-        self.scans = [s for s in scans if isinstance(s, Scan)]
-        self._columns = {
-            f"{s.alias}.{f.name}": f"{quote(s.alias)}.{quote(f.name)}" for s in self.scans for f in s.stream.schema
-        }
-        self.below = _Renderer(self._columns.__getitem__)
-        self.above = _Renderer(self._aggregated) if self.aggregate else self.below
-
-    def text(self) -> str:
-        columns = ", ".join(f"{self.above.expr(e)} AS {quote(n)}" for n, e in self.project.exprs)
-        parts = [f"SELECT {columns}", "FROM " + ", ".join(map(_scan, self.scans))]
-        match self.source:
-            case Filter(_, predicate) | Join(_, predicate) if predicate != TRUE:
-                parts.append(f"WHERE {self.below.expr(predicate)}")
-        if self.aggregate and self.aggregate.groups:
-            parts.append("GROUP BY " + ", ".join(self._group(e) for _, e in self.aggregate.groups))
-        if self.having is not None:
-            parts.append(f"HAVING {self.above.expr(self.having)}")
-        return " ".join(parts)
-
-    def _group(self, e: Expr) -> str:
-        """A grouping expression; a bare number would be read as a position."""
-        bare = isinstance(e, Literal) and pa.types.is_int32(e.type) and e.value is not None and e.value >= 0
-        return f"CAST({self.below.expr(e)} AS INT)" if bare else self.below.expr(e)
-
-    def _aggregated(self, name: str) -> str:
-        assert self.aggregate is not None
-        group = next((e for n, e in self.aggregate.groups if n == name), None)
-        if group is not None:
-            return self.below.expr(group)
-        return self.below.agg(dict(self.aggregate.aggs)[name])
-
-
-def _take_having(node: Node) -> tuple[Expr | None, Node]:
-    match node:
-        case Filter(Aggregate() as inner, predicate):
-            return predicate, inner
-        case _:
-            return None, node
-
-
-def _scan(scan: Scan) -> str:
-    return f"{quote(scan.stream.name)} {window_text(scan.window)} AS {quote(scan.alias)}"
-
-
-def window_text(window: Window) -> str:
-    """CQL text of a window, brackets included."""
-    match window:
-        case Unbounded():
-            return "[UNBOUNDED]"
-        case Now():
-            return "[NOW]"
-        case Range(length, None):
-            return f"[RANGE {format_duration(length)}]"
-        case Range(length, slide):
-            assert slide is not None
-            return f"[RANGE {format_duration(length)} SLIDE {format_duration(slide)}]"

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
+from muntin.core.schema import Schema
 from muntin.core.time import MAX_SPAN
-from muntin.cql.dialect import StreamRef, WindowSpec
+from muntin.cql.dialect import WindowSpec
 from muntin.cql.durations import format_duration
 from muntin.cql.places import Place, place_of
-from muntin.plan.windows import Now, QueryOptions, Range, Unbounded, Window
+from muntin.cql.scopes import did_you_mean, listing
+from muntin.cql.types import family
+from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
 
-_SUPPORTED = "supported windows are [RANGE t], [RANGE t SLIDE s], [WINDOW t SLIDE s], [NOW] and [UNBOUNDED]"
+_SUPPORTED = "supported is PARTITION BY in a window of rows: [PARTITION BY k ROWS n]"
 
 
-def bind_window(spec: WindowSpec | None, at: Place, text: str, options: QueryOptions) -> Window:
-    """The window of a stream; no window is UNBOUNDED.
+def bind_window(
+    spec: WindowSpec | None, at: Place, text: str, options: QueryOptions, schema: Schema, owner: str
+) -> Window:
+    """The window of a stream, or of a query's results, with the columns of ``schema``; no window is UNBOUNDED.
 
     Raises:
-        QueryError: a length that is zero, negative or beyond ``MAX_SPAN``, or ``bounds="start"`` without SLIDE.
-        UnsupportedError: windows of rows and partitioned windows.
+        QueryError: a length that is zero, negative or beyond ``MAX_SPAN``, ``bounds="start"`` without SLIDE, an unknown
+            column in PARTITION BY.
+        UnsupportedError: PARTITION BY in a window of time; SLIDE of time in a window of rows, and the reverse.
     """
     if spec is None:
         return _slideless(Unbounded(), at, options)
@@ -29,12 +33,49 @@ def bind_window(spec: WindowSpec | None, at: Place, text: str, options: QueryOpt
         case "now":
             return _slideless(Now(), place, options)
         case "unbounded":
-            return _slideless(Unbounded(), place, options)
+            return _slideless(Unbounded(bool(spec.args.get("internal"))), place, options)
         case "rows":
-            what = "[PARTITION BY k ROWS n]" if spec.args.get("partition") else "[ROWS n]"
-            raise place.unsupported(f"windows of rows ({what}) are not supported yet; {_SUPPORTED}")
+            return _rows(spec, place, text, options, schema, owner)
         case _:
             return _range(spec, place, text, options)
+
+
+def _rows(spec: WindowSpec, place: Place, text: str, options: QueryOptions, schema: Schema, owner: str) -> Window:
+    if spec.args.get("slide_kind") == "range":
+        at = place_of(spec.args["slide"], text)
+        raise at.unsupported(
+            "SLIDE of a ROWS window is a number of rows, as in [ROWS 100 SLIDE 10]; "
+            "a SLIDE of time is not supported here"
+        )
+    size, slide = _span(spec, "size"), _span(spec, "slide")
+    for part, value in (("size", size), ("slide", slide)):
+        if value is not None and not 0 < value < 2**31:
+            word = "ROWS" if part == "size" else "SLIDE"
+            at = place_of(spec.args[part], text)
+            raise at.error(f"{word} takes a positive number of rows (at most {2**31 - 1}), as in {word} 100")
+    assert size is not None
+    by = tuple(_partition(c, text, schema, owner) for c in spec.args.get("partition") or [])
+    if by and slide is not None:
+        raise place_of(spec.args["slide"], text).unsupported("SLIDE in a window with PARTITION BY is not supported")
+    window = Rows(size, slide, by, bool(spec.args.get("internal")))
+    return window if slide is not None else _slideless(window, place, options)
+
+
+def _partition(node: exp.Expr, text: str, schema: Schema, owner: str) -> str:
+    """The column of the stream that PARTITION BY names."""
+    place = place_of(node, text)
+    if not isinstance(node, exp.Column) or node.table:
+        raise place.error(f"PARTITION BY in a window takes plain column names of {owner}")
+    names = [n for n in schema.names if n.lower() == node.name.lower()]
+    names = [n for n in names if n == node.name] or names
+    if len(names) != 1:
+        hint = did_you_mean(node.name, schema.names)
+        raise place.error(f"there is no column {node.name!r} in {owner}.{hint} Columns: {listing(schema.names)}")
+    found = schema.get(names[0])
+    assert found is not None
+    if family(found.type) == "nested":
+        raise place.error(f"PARTITION BY takes plain values, not {found.name} ({found.type})")
+    return found.name
 
 
 def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> Window:
@@ -42,7 +83,9 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
         raise place.unsupported(f"PARTITION BY in a window of time is not supported; {_SUPPORTED}")
     if spec.args.get("slide_kind") == "rows":
         at = place_of(spec.args["slide"], text)
-        raise at.error("SLIDE of a RANGE window is a length of time, as in SLIDE 1 MINUTE")
+        raise at.unsupported(
+            "SLIDE of a RANGE window is a length of time, as in SLIDE 1 MINUTE; a SLIDE of rows is not supported here"
+        )
     size, slide = _span(spec, "size"), _span(spec, "slide")
     if slide is not None:
         _check_span("SLIDE", slide, place_of(spec.args["slide"], text))
@@ -56,7 +99,7 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
             "Write [NOW] for the rows of the current instant"
         )
     _check_span("RANGE", size, at)
-    window = Range(size, slide)
+    window = Range(size, slide, bool(spec.args.get("internal")))
     return window if slide is not None else _slideless(window, place, options)
 
 
@@ -82,22 +125,7 @@ def _slideless(window: Window, place: Place, options: QueryOptions) -> Window:
     return window
 
 
-def check_slides(refs: Sequence[StreamRef], text: str) -> None:
-    """Raise a ``QueryError`` when a query has both a time SLIDE and a ROWS SLIDE: they have no common instants."""
-    specs = [r.args["window"] for r in refs if r.args.get("window") and r.args["window"].args.get("slide")]
-    timed = [s for s in specs if s.args["kind"] == "range"]
-    counted = [s for s in specs if s.args["kind"] == "rows"]
-    if timed and counted:
-        raise place_of(counted[0].args["slide"], text).error(
-            "a query has time SLIDEs or ROWS SLIDEs, not both: their evaluation instants have nothing in common"
-        )
-    mixed = next((s for s in counted if s.args.get("slide_kind") == "range"), None)
-    if mixed is not None:
-        at = place_of(mixed.args["slide"], text)
-        raise at.error("SLIDE of a ROWS window is a number of rows, as in [ROWS 100 SLIDE 10]")
-
-
 def window_of(item: exp.Expr) -> WindowSpec | None:
     """The window written beside a FROM item of any kind."""
-    found = item.args.get("window") or item.meta.get("window")
+    found = item.args.get("window")
     return found if isinstance(found, WindowSpec) else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
+
+import pyarrow as pa
 
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
@@ -50,14 +52,53 @@ class Table:
 
 
 @dataclass(frozen=True)
+class View:
+    """A named query: a relation, or a stream if its text is Istream(...), Dstream(...) or Rstream(...)."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """A user-defined aggregate over one argument, as queries see it; its code is the runtime's business.
+
+    ``argument``: the type that arguments are cast to (None: any type, as it comes). ``result``: the type of the value
+    (None: the argument's type).
+    """
+
+    name: str
+    argument: pa.DataType | None = None
+    result: pa.DataType | None = None
+
+
+@dataclass(frozen=True)
 class Catalog:
     """Names visible to a query; looked up without regard to case, as Spark does."""
 
     streams: tuple[Stream, ...] = ()
     tables: tuple[Table, ...] = field(default=())
+    views: tuple[View, ...] = ()
+    functions: tuple[AggregateFunction, ...] = ()
 
     def stream(self, name: str) -> Stream | None:
         return next((s for s in self.streams if s.name.lower() == name.lower()), None)
 
     def table(self, name: str) -> Table | None:
         return next((t for t in self.tables if t.name.lower() == name.lower()), None)
+
+    def view(self, name: str) -> View | None:
+        return next((v for v in self.views if v.name.lower() == name.lower()), None)
+
+    def function(self, name: str) -> AggregateFunction | None:
+        return next((f for f in self.functions if f.name.lower() == name.lower()), None)
+
+    def with_view(self, name: str, text: str) -> Catalog:
+        """The catalog with one more view; its text is bound where it is used.
+
+        Raises:
+            ConfigError: the name is taken.
+        """
+        if self.stream(name) or self.table(name) or self.view(name):
+            raise ConfigError(f"view {name!r}: there is already a stream, table or view with this name; choose another")
+        return replace(self, views=(*self.views, View(name, text)))

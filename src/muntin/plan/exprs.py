@@ -60,16 +60,22 @@ TRUE = Literal(True, pa.bool_())
 
 @dataclass(frozen=True)
 class Agg:
-    """One aggregate. ``fn``: count, count_distinct, sum, avg, min, max; ``arg`` is None only for COUNT(*).
+    """One aggregate; ``arg`` is None only for COUNT(*).
+
+    ``fn``: count, count_distinct, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between
+    neighbours); stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then arrival; NULL counts as a
+    value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the catalog's function.
 
     Result types: counts int64; sum of integers int64, of floats double, of decimal(p, s) decimal(min(38, p + 10), s);
-    avg double (decimals too); min and max the argument's type. NULL arguments are skipped; over no values a count is 0
-    and the others are NULL.
+    avg, median, quantile and deviations double (decimals too); collect list<argument's type>; the others the
+    argument's type, user-defined ones as registered. Other NULL arguments are skipped; over no values a count is 0, collect
+    is empty and the others are NULL (so are the _samp forms over one value).
     """
 
     fn: str
     arg: Expr | None
     type: pa.DataType
+    param: float | None = None
 
 
 def conjuncts(e: Expr) -> list[Expr]:

@@ -35,7 +35,9 @@ class Now:
 
 @dataclass(frozen=True)
 class Unbounded:
-    """``[UNBOUNDED]`` or no window: every row so far."""
+    """``[UNBOUNDED]`` or no window: every row so far. ``internal`` as in ``Range``."""
+
+    internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,13 @@ class Rows:
     """``[ROWS count]``: the latest rows including the current one; ``[PARTITION BY by ROWS count]``: of each partition.
 
     ``slide``: the contents change only when the number of rows so far is a multiple of it. ``by``: column names.
+    ``internal`` as in ``Range``.
     """
 
     count: int
     slide: int | None = None
     by: tuple[str, ...] = ()
+    internal: bool = False
 
     def __post_init__(self) -> None:
         if self.count <= 0 or (self.slide is not None and self.slide <= 0):

@@ -1,0 +1,156 @@
+"""Windows on results (thesis 3.3.2 to 3.4): which stream a sub-query gives, and what may not be windowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from sqlglot import exp
+
+from muntin.cql.context import Context
+from muntin.cql.dialect import ToStream, WindowSpec
+from muntin.cql.rebuild import rebuild
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    Distinct,
+    Filter,
+    Node,
+    OuterJoin,
+    Output,
+    OutputKind,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TopK,
+    walk,
+    within,
+)
+from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+
+Relation = Callable[[Context, exp.Expr], Node]
+
+
+def streamed(ctx: Context, tree: exp.Expr, wstream: bool, relation: Relation) -> Output:
+    """The stream of a query: as its wrapper says; without one (and under Wstream) the stream of its insertions, where a
+    periodically evaluated aggregate gives its value at every evaluation.
+
+    INTERNAL is taken off the windows where the stream of insertions is the same without it.
+
+    Raises:
+        QueryError: without a wrapper, an aggregate over an external window, DISTINCT or negation.
+    """
+    kind = tree.args["kind"] if isinstance(tree, ToStream) else None
+    if kind == "wstream":
+        return streamed(ctx, tree.this, True, relation)
+    if kind is not None:
+        node = relation(ctx, tree.this)
+        check_internal(ctx, tree, node)
+        return Output(external(node) if kind == "istream" else node, cast(OutputKind, kind))
+    node = relation(ctx, tree)
+    check_internal(ctx, tree, node)
+    _check_windowable(ctx, tree, node, wstream)
+    windows = [w for w in _windows(node) if not isinstance(w, Now)]
+    periodic = bool(windows) and all(isinstance(w, Range | Rows) and w.slide is not None for w in windows)
+    return Output(external(node), "rstream" if periodic and _aggregate(node) is not None else "istream")
+
+
+def _check_windowable(ctx: Context, tree: exp.Expr, node: Node, wstream: bool) -> None:
+    place, explicit = ctx.at(tree), "Istream(SELECT ...), to take the stream of its insertions"
+    odd = next((what for n in within(node) if (what := lasting(n)) is not None), None)
+    if odd is not None:
+        raise place.error(
+            f"the results of {odd} cannot have a window: results that no longer hold would stay in it. Write {explicit}"
+        )
+    aggregate = _aggregate(node)
+    if aggregate is not None and not wstream and not all(is_internal(w) for w in _windows(aggregate)):
+        raise place.error(
+            "an aggregate over an external window is one latest value and cannot have a window: "
+            "write INTERNAL in the window of the sub-query, as in [RANGE 6 SECONDS SLIDE 6 SECONDS INTERNAL], "
+            f"or {explicit}"
+        )
+
+
+def is_internal(window: Window) -> bool:
+    """Whether INTERNAL was written in the window."""
+    return not isinstance(window, Now) and window.internal
+
+
+def lasting(node: Node) -> str | None:
+    """What makes the node need deletions to be right (thesis 3.3.2): DISTINCT or negation, by name; None for others."""
+    match node:
+        case Distinct():
+            return "DISTINCT"
+        case SemiJoin(anti=True):
+            return "a negation (NOT EXISTS, NOT IN, ANTI JOIN)"
+        case SetOp(kind="except" | "except_all" as kind):
+            return kind.replace("_", " ").upper()
+        case SetOp(kind="intersect" | "intersect_all" as kind):
+            return kind.replace("_", " ").upper()
+        case OuterJoin():
+            return "an outer join (its rows without a partner are a negation)"
+        case TopK():
+            return "ORDER BY ... LIMIT"
+        case _:
+            return None
+
+
+def check_internal(ctx: Context, tree: exp.Expr, root: Node) -> None:
+    """Raise when an INTERNAL window is below DISTINCT or negation."""
+    for node in walk(root):
+        what = lasting(node)
+        if what is not None and any(is_internal(w) for w in _windows(node)):
+            raise ctx.at(internal_spec(tree) or tree).error(
+                f"INTERNAL cannot be used below {what}: its results must leave when they no longer hold. "
+                "Remove INTERNAL"
+            )
+
+
+def internal_spec(tree: exp.Expr) -> exp.Expr | None:
+    """The first window with INTERNAL in the text."""
+    return next((w for w in tree.find_all(WindowSpec, bfs=False) if w.args.get("internal")), None)
+
+
+def external(node: Node) -> Node:
+    """The plan without INTERNAL."""
+
+    def strip(n: Node) -> Node:
+        match n:
+            case Scan(stream, alias, window):
+                return Scan(stream, alias, _strip(window))
+            case Rewindow(output, window):
+                return Rewindow(output, _strip(window))
+            case _:
+                return n
+
+    return rebuild(node, strip)
+
+
+def _strip(window: Window) -> Window:
+    match window:
+        case Range(length, slide):
+            return Range(length, slide)
+        case Rows(count, slide, by):
+            return Rows(count, slide, by)
+        case Unbounded():
+            return Unbounded()
+        case _:
+            return window
+
+
+def _windows(node: Node) -> list[Window]:
+    """The windows that the node's results come from, not those inside windowed sub-queries."""
+    return [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
+
+
+def _aggregate(node: Node) -> Aggregate | None:
+    """The aggregate whose values the query shows."""
+    match node:
+        case Aggregate():
+            return node
+        case Project(child) | Filter(child) | TopK(child) | Distinct(child) | Apply(child) | SemiJoin(child):
+            return _aggregate(child)
+        case _:
+            return None

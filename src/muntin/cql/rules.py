@@ -1,0 +1,139 @@
+"""Rules that a whole plan must keep: SLIDEs, restore, INTERNAL, and where tables may stand (thesis 3.3.1 to 3.5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from muntin.cql.context import Context
+from muntin.cql.dialect import WindowSpec
+from muntin.cql.output_windows import internal_spec, is_internal
+from muntin.cql.places import Place
+from muntin.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Output,
+    Project,
+    Rewindow,
+    Scan,
+    TableScan,
+    walk,
+    within,
+)
+from muntin.plan.patterns import Pattern, pattern
+from muntin.plan.windows import Range, Rows, Unbounded
+
+
+def check_plan(ctx: Context, tree: exp.Expr, root: Output) -> None:
+    """Raise a ``QueryError`` when a rule is broken."""
+    for output in (n for n in walk(root) if isinstance(n, Output)):
+        _check_slides(ctx, tree, output)
+        if output.kind.endswith("_restore"):
+            _check_restore(ctx, tree, output)
+    _check_kept_internal(ctx, tree, root)
+    _check_nrr(ctx, tree, root, joined=False)
+
+
+def _specs(tree: exp.Expr, kind: str | None = None) -> list[WindowSpec]:
+    """The windows in the text, in order, of one kind when given."""
+    return [w for w in tree.find_all(WindowSpec, bfs=False) if kind in (None, w.args["kind"])]
+
+
+def _windowed(root: Node) -> list[Scan | Rewindow]:
+    """The windows of one query, not those inside windowed sub-queries."""
+    return [n for n in within(root) if isinstance(n, Scan | Rewindow)]
+
+
+def _check_slides(ctx: Context, tree: exp.Expr, root: Output) -> None:
+    windows = [n.window for n in _windowed(root)]
+    timed = any(isinstance(w, Range) and w.slide is not None for w in windows)
+    counted = any(isinstance(w, Rows) and w.slide is not None for w in windows)
+    if timed and counted:
+        spec = next((s.args["slide"] for s in _specs(tree, "rows") if s.args.get("slide")), tree)
+        raise ctx.at(spec).error(
+            "a query has time SLIDEs or ROWS SLIDEs, not both: their evaluation instants have nothing in common"
+        )
+
+
+def _check_restore(ctx: Context, tree: exp.Expr, root: Output) -> None:
+    """All windows are evaluated at the same instants; without SLIDE nothing is lost that could be restored."""
+    name = root.kind.split("_")[0].capitalize()
+    windows = [n.window for n in _windowed(root)]
+    slides = {w.slide for w in windows if isinstance(w, Range | Rows)}
+    if slides == {None} or not slides:
+        raise ctx.at(tree).error(
+            f"{name}-restore needs windows with SLIDE: without it every result is reported as it comes. "
+            f"Write {name}(...)"
+        )
+    if len(slides) > 1 or any(not isinstance(w, Range | Rows | Unbounded) for w in windows):
+        first = _specs(tree)[0].args.get("slide") if _specs(tree) else None
+        odd = next((s for s in _specs(tree)[1:] if s.args.get("slide") != first), None)
+        raise ctx.at((odd.args.get("slide") or odd) if odd is not None else tree).error(
+            f"{name}-restore needs the same SLIDE in all windows of the query: results lost between two evaluations "
+            "are only defined for common evaluation instants"
+        )
+
+
+def _check_kept_internal(ctx: Context, tree: exp.Expr, root: Output) -> None:
+    windowed = [n for n in walk(root) if isinstance(n, Scan | Rewindow)]
+    kept = next((n for n in windowed if is_internal(n.window) and not isinstance(n.window, Range)), None)
+    if kept is not None:
+        raise ctx.at(internal_spec(tree) or tree).unsupported(
+            "INTERNAL here is supported in windows of time: write Istream(SELECT ...) without INTERNAL, which gives "
+            "the same stream of results"
+        )
+
+
+def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
+    """Raise when a non-retroactive table stands anywhere but beside a stream in a join, or that stream is STR."""
+    if isinstance(node, TableScan) and node.table.kind == "nrr" and not joined:
+        raise _place(ctx, tree, node).error(
+            f"table {node.table.name} is non-retroactive and only goes into a join with a stream: its rows are looked "
+            'up when a row of the stream comes. Register it with kind="relation" to query it otherwise'
+        )
+    for child, others in _pairs(node):
+        looked_up = _nrr(child)
+        for other in others if looked_up is not None else ():
+            assert looked_up is not None
+            if not _is_table(other) and pattern(other) is Pattern.STR:
+                raise _place(ctx, tree, looked_up).error(
+                    f"table {looked_up.table.name} is non-retroactive and cannot be joined with an input whose rows "
+                    "may leave for a reason of their own (ROWS windows, aggregates, negation): use a window of time, or "
+                    'register it with kind="relation"'
+                )
+        _check_nrr(ctx, tree, child, looked_up is not None and any(not _is_table(o) for o in others))
+
+
+def _pairs(node: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """The inputs, each with the inputs whose rows it may be looked up for."""
+    match node:
+        case Join(parts):
+            for i, part in enumerate(parts):
+                yield part, parts[:i] + parts[i + 1 :]
+        case OuterJoin(left, right, _, side):
+            yield left, ((right,) if side == "right" else ())
+            yield right, ((left,) if side == "left" else ())
+        case Filter(child) | Project(child) | Aggregate(child):
+            yield child, ()
+        case _:
+            for child in node.inputs:
+                yield child, ()
+
+
+def _nrr(node: Node) -> TableScan | None:
+    return node if isinstance(node, TableScan) and node.table.kind == "nrr" else None
+
+
+def _is_table(node: Node) -> bool:
+    return isinstance(node, TableScan)
+
+
+def _place(ctx: Context, tree: exp.Expr, node: TableScan) -> Place:
+    """Where the table is named in the text; the query when only a view names it."""
+    named = (t for t in tree.find_all(exp.Table, bfs=False) if t.name.lower() == node.table.name.lower())
+    found = next(named, None)
+    return ctx.at(found.this if found is not None else tree)
