@@ -1,4 +1,4 @@
-"""A pipeline in a process of its own, to be killed by ``test_kill``: ``python kill_job.py DIRECTORY``."""
+"""A pipeline in a process of its own, to be killed (see ``processes``): ``python kill_job.py DIRECTORY MASTER``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from conftest_spark import Feed
 
 QUERIES = {
-    "slide": "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM a [RANGE 20 SECONDS SLIDE 3 SECONDS] WHERE v > 20 GROUP BY k",
+    "slide": "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM a [RANGE 20 SECONDS SLIDE 3 SECONDS] "
+    "WHERE v > 20 GROUP BY k",
     "join": "SELECT x.k, COUNT(*) AS n, AVG(y.v) AS mean "
     "FROM a x [RANGE 10 SECONDS SLIDE 1 SECOND], b y [RANGE 6 SECONDS] WHERE x.j = y.j GROUP BY x.k",
 }
 
 
-def main(where: Path) -> None:
+def main(where: Path, master: str) -> None:
     from muntin.session import Session, local_spark
 
-    spark = local_spark(2, "1g")
+    spark = local_spark(memory="1g", master=master)
     session = Session(spark, shards=4)
     for name in ("a", "b"):
         session.stream(name, Feed(spark, where / "in" / name).live(), slack="2 seconds")
@@ -28,4 +29,4 @@ def main(where: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

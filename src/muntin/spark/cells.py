@@ -77,8 +77,7 @@ class DriverStore:
             if others:
                 raise StoreError(
                     f"the pane store at {self.root} belongs to another pipeline (query {others[0]}), the checkpoint "
-                    "is new; "
-                    "restore the checkpoint that belongs to it, or start with an empty directory"
+                    "is new; restore the checkpoint that belongs to it, or start with an empty directory"
                 )
             return
         store = PaneStore.open(self.root, query_id, 0)
@@ -88,8 +87,7 @@ class DriverStore:
         if latest is not None and latest > max(planned, 0):
             raise StoreError(
                 f"the pane store at {self.root} is newer than the checkpoint: it holds version {latest}, the "
-                "checkpoint has "
-                f"planned batches up to {planned}. Use the checkpoint that belongs to it, or start a new one"
+                f"checkpoint has planned batches up to {planned}. Use the checkpoint that belongs to it, or a new one"
             )
 
     def _query_ids(self) -> list[str]:

@@ -104,8 +104,7 @@ def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sourc
             f"checkpoint {found.path} reads the streams {', '.join(before)} in this order, this session registers "
             f"{', '.join(now)}; Spark tells unnamed sources by position, so register the same ones, name them all "
             "(spark.readStream.name(...) with spark.sql.streaming.queryEvolution.enableSourceEvolution=true from the "
-            "first "
-            "run), or start a new checkpoint"
+            "first run), or start a new checkpoint"
         )
     for name in before.keys() & now.keys():
         _same_stream(found.path, before[name], now[name])
@@ -118,15 +117,13 @@ def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -
         changes += [f"{n} was {old[n]} and is {new[n]}" for n in old if n in new and old[n] != new[n]]
         raise ConfigError(
             f"stream {now['name']!r}: its schema changed since checkpoint {path} "
-            f"({'; '.join(changes) or 'order of columns'}); "
-            "register it with the old schema, or start a new checkpoint"
+            f"({'; '.join(changes) or 'order of columns'}); register it with the old schema, or start a new checkpoint"
         )
     for key, value in now.items():
         if before.get(key) != value:
             raise ConfigError(
                 f"stream {now['name']!r}: {key} was {before.get(key)!r} at checkpoint {path} and is {value!r}; the "
-                "state on disk "
-                "depends on it, so keep the old value or start a new checkpoint"
+                "state on disk depends on it, so keep the old value or start a new checkpoint"
             )
 
 

@@ -75,9 +75,7 @@ def quoted(name: str) -> str:
 
 
 def select(df: DataFrame, stream: Stream, plan: StreamPlan) -> DataFrame:
-    """The stream as the packer takes it: event time, the batch's processing time (fixed per micro-batch),
-    expressions.
-    """
+    """The stream as the packer takes it: event time, processing time (fixed per micro-batch), expressions."""
     now = F.expr("unix_micros(current_timestamp())").alias("__now")
     computed = [F.expr(text).alias(f"e{i}") for i, text in enumerate(plan.exprs)]
     return df.select(F.col(quoted(stream.ts)).alias("__ts"), now, *computed)

@@ -33,9 +33,7 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
 
 
 def for_spark(path: str) -> str:
-    """The path as Spark should be given it: local ones as file URIs, so that a default file system does not catch
-    them.
-    """
+    """The path as Spark takes it: local ones as file URIs, so that a default file system does not catch them."""
     system, inside = resolve(path)
     return Path(inside).as_uri() if isinstance(system, fs.LocalFileSystem) else path
 

@@ -59,9 +59,7 @@ def sort_mail(letters: Iterable[wire.Letter], level: int) -> dict[int, Mail]:
 
 
 def arrived(spec: PipelineSpec, mail: Mail, query: int, level: int, shard: int) -> list[pa.RecordBatch | None]:
-    """What each input of a stage gets on a shard (None: nothing), ordered by (ts, source partition or sender,
-    position).
-    """
+    """What each input of a stage gets on a shard (None: nothing), by (ts, source partition or sender, position)."""
     inputs = spec.queries[query].stages[level].inputs
     found: list[pa.RecordBatch | None] = []
     for i, source in enumerate(inputs):

@@ -115,9 +115,8 @@ class Packer:
             row = self.read + int(np.argmin(good))
             raise DataError(
                 f"stream {self.source.name!r}: row {row} of partition {self.partition} has no usable event time "
-                "(column "
-                f"{self.source.ts!r} is NULL, unreadable or beyond reach); mend the data, or register the stream with "
-                'on_bad_time="drop" to count and skip such rows'
+                f"(column {self.source.ts!r} is NULL, unreadable or beyond reach); mend the data, or register the "
+                'stream with on_bad_time="drop" to count and skip such rows'
             )
         self.bad += int(len(good) - good.sum())
 

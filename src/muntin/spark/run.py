@@ -77,9 +77,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
-    """Arguments for Spark's ``trigger``: None (as fast as possible), ``"available_now"``, or an interval as ``"10
-    seconds"``.
-    """
+    """Arguments for Spark's ``trigger``: none (as fast as possible), ``available_now``, or as ``10 seconds``."""
     if text is None:
         return {}
     if text.lower().replace(" ", "_") in ("available_now", "availablenow"):
@@ -133,9 +131,7 @@ class Run:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
 
     def metrics(self, name: str | None = None) -> Any:
-        """Of one query in the last batch (``Metrics``), or of the whole run (``RunMetrics``); None before the first
-        batch.
-        """
+        """``Metrics`` of one query in the last batch, or ``RunMetrics`` of the run; None before the first batch."""
         if self._metrics is None or name is None:
             return self._metrics
         return self._metrics.queries.get(name, Metrics(self._metrics.batch))

@@ -8,9 +8,7 @@ _M = 0xFFFFFFFF
 
 
 def murmur3_int(value: int, seed: int = 42) -> int:
-    """Spark SQL's ``hash(cast(value as int))`` (Murmur3 x86 32 bit of one four-byte word), as a signed 32-bit
-    number.
-    """
+    """Spark SQL's ``hash(cast(value as int))``: Murmur3 (x86, 32 bit) of one four-byte word, signed."""
     k = (value & _M) * 0xCC9E2D51 & _M
     k = ((k << 15) | (k >> 17)) & _M
     h = (seed ^ (k * 0x1B873593 & _M)) & _M

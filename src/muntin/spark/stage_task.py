@@ -23,9 +23,7 @@ from muntin.state.shard_state import ShardState
 
 
 def stage_task(spec: PipelineSpec, level: int) -> Task:
-    """The function for ``mapInArrow`` over the letters of one level; the last level of a plain pipeline yields
-    results.
-    """
+    """The function for ``mapInArrow`` over the letters of one level; a plain pipeline's last yields results."""
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mail = sort_mail(wire.from_batches(batches), level)
