@@ -136,7 +136,7 @@ class _Planner:
             case Join(parts, predicate):
                 return self.join([self.visit(p, ticks) for p in parts], predicate)
             case Aggregate():
-                return self.aggregate(self.visit(node.input, ticks), node)
+                return self.aggregate(self.visit(node.input, ticks), node, ticks, _fires(node))
             case Distinct(child):
                 return self.distinct(self.visit(child, ticks))
             case SemiJoin():
@@ -235,7 +235,8 @@ class _Planner:
 
     # -- aggregates and distinct
 
-    def aggregate(self, value: Value, node: Aggregate) -> Placed:
+    def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: bool = False) -> Placed:
+        """Changes of each group's row; ``fires``: nothing is answered before the first row comes out of the windows."""
         arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
         computed = node.groups + tuple((names[e], e) for e in arguments)
@@ -244,14 +245,18 @@ class _Planner:
         )
         groups: Named = tuple((n, Column(n, e.type)) for n, e in node.groups)
         (here,) = self.drafts.colocate([self.drafts.project(value, computed)], [tuple(n for n, _ in groups)])
-        op = GroupAggregate(groups, aggs, "changes")
+        op = GroupAggregate(groups, aggs, "changes", ticks, fires)
         return self.drafts.apply(op, [here], node.schema, True, here.keys)
 
     def distinct(self, value: Value) -> Placed:
         """Each row once: groups by all columns, without aggregates."""
         (here,) = self.drafts.colocate([value], [value.schema.names])
-        op = GroupAggregate(_all(here), (), "changes")
-        return self.drafts.apply(op, [here], here.schema, True, here.keys)
+        return self._kinds(here)
+
+    def _kinds(self, rows: Placed) -> Placed:
+        """The distinct rows of a value whose equal rows are on one shard already."""
+        op = GroupAggregate(_all(rows), (), "changes")
+        return self.drafts.apply(op, [rows], rows.schema, True, rows.keys)
 
     # -- negation and what is built on it
 
@@ -286,12 +291,12 @@ class _Planner:
 
     def _matched_by_key(self, left: Value, right: Value, pairs: list[tuple[Expr, Expr]]) -> tuple[Placed, Placed]:
         left, left_keys = self._with_columns(left, [a for a, _ in pairs])
-        named = tuple((self.fresh("match"), b) for _, b in pairs)
+        named = tuple((self.fresh("match"), b) for _, b in pairs) or ((self.fresh("any"), ONE),)
         usable = conjunction([Call("is_not_null", (b,), _BOOL) for _, b in pairs])
         right = self.drafts.project(self.drafts.filter(right, usable), named)
-        right_keys = tuple(n for n, _ in named)
+        right_keys = tuple(n for n, _ in named[: len(pairs)])
         here, there = self.drafts.colocate([left, right], [left_keys, right_keys])
-        kinds = self.drafts.apply(GroupAggregate(_all(there), (), "changes"), [there], there.schema, True, there.keys)
+        kinds = self._kinds(there)
         joined = self._window_join([here, kinds], [left_keys, right_keys])
         matched = self.drafts.project(joined, _all(here))
         assert isinstance(matched, Placed)
@@ -304,7 +309,7 @@ class _Planner:
         wide = self.drafts.project(pairs, tuple((f"__m.{n}", e) for n, e in _all(left)))
         names = tuple(f"__m.{n}" for n in left.schema.names)
         here, there = self.drafts.colocate([left, wide], [left.schema.names, names])
-        kinds = self.drafts.apply(GroupAggregate(_all(there), (), "changes"), [there], there.schema, True, there.keys)
+        kinds = self._kinds(there)
         joined = self._window_join([here, kinds], [left.schema.names, names], null_safe=True)
         matched = self.drafts.project(joined, _all(here))
         assert isinstance(matched, Placed)
@@ -377,7 +382,7 @@ class _Planner:
         mine = set(left.schema.names)
         used = tuple(dict.fromkeys(c.name for c in columns_of(node.predicate) if c.name in mine))
         if not used:
-            return self._apply_global(left, right, node)
+            return self._apply_global(left, right, node, ticks)
         left = self.drafts.place(left)
         outer = self.drafts.project(left, tuple((f"__o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
         kinds = self.distinct(outer)
@@ -385,7 +390,7 @@ class _Planner:
         predicate = _renamed_columns(node.predicate, renamed)
         pairs = self.join([kinds, right], predicate)
         groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
-        grouped = self.aggregate(pairs, Aggregate(_Shape(pairs.schema), groups, node.aggs))  # type: ignore[arg-type]
+        grouped = self.aggregate(pairs, Aggregate(_Shape(pairs.schema), groups, node.aggs), ticks)  # type: ignore[arg-type]
         keys = tuple(n for n, _ in groups)
         here, there = self.drafts.colocate([left, grouped], [used, keys])
         joined = self._window_join([here, there], [used, keys], null_safe=True)
@@ -396,10 +401,10 @@ class _Planner:
         defaults = self.drafts.project(alone, (*_all(here), *((n, _default(a)) for n, a in node.aggs)))
         return self._plus([found, defaults], node.schema)
 
-    def _apply_global(self, left: Value, right: Value, node: Apply) -> Value:
+    def _apply_global(self, left: Value, right: Value, node: Apply, ticks: Ticks | None) -> Value:
         """No correlation: one row of aggregates beside every left row."""
         right = self.drafts.filter(right, node.predicate)
-        one = self.aggregate(right, Aggregate(_Shape(right.schema), (), node.aggs))  # type: ignore[arg-type]
+        one = self.aggregate(right, Aggregate(_Shape(right.schema), (), node.aggs), ticks)  # type: ignore[arg-type]
         joined = self._window_join([left, one], [(), ()])
         return self.drafts.project(joined, _columns(node.schema))
 
@@ -415,6 +420,13 @@ def _leaves(node: Node) -> list[Node]:
     if isinstance(node, Scan | TableScan | Rewindow):
         return [node]
     return [leaf for child in node.inputs for leaf in _leaves(child)]
+
+
+def _fires(node: Aggregate) -> bool:
+    """Whether the aggregate is over windows of rows with SLIDE only: they are empty until they first fire."""
+    leaves = _leaves(node)
+    windows = [n.window for n in leaves if isinstance(n, Scan | Rewindow)]
+    return len(windows) == len(leaves) and all(isinstance(w, Rows) and w.slide is not None for w in windows)
 
 
 def _all(value: Value) -> Named:

@@ -58,7 +58,7 @@ TS, EXP, SIGN = "__ts", "__exp", "__sign"
 class Progress:
     """Instants in ``[before, watermark)`` are answered by this step; nothing after ``end`` ever is (end of input).
 
-    ``first``: the instant of the query's first row (FOREVER: none yet). Equal on every shard of a batch; stage 0 derives
+    ``first``: when the query's first row enters, SLIDE apart (FOREVER: none yet). Equal on every shard of a batch; stage 0 derives
     it from the headers, later stages get it from the same shard of the stage before.
     """
 
@@ -295,7 +295,7 @@ def _first_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     for source, clock in _windows(query, clocks):
         if clock.first_ts != FOREVER:
             window = replace(source.window, slide=None) if isinstance(source.window, Range) else source.window
-            firsts.append(int(_seen(window, np.array([clock.first_ts]), query.options, query.ticks)[0][0]))
+            firsts.append(int(_seen(window, np.array([clock.first_ts]), query.options, None)[0][0]))
     return min(firsts)
 
 

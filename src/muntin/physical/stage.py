@@ -84,13 +84,14 @@ class GroupAggregate:
 
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
     groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the instant). An ungrouped aggregate has an answer from
-    the query's first row on, over an empty window too.
+    the query's first row on (``from_input``: from the first row that reaches it), over an empty window too.
     """
 
     groups: tuple[tuple[str, Expr], ...]
     aggs: tuple[tuple[str, Agg], ...]
     emit: OneOf["changes", "snapshots"]
     ticks: Ticks | None = None
+    from_input: bool = False
 
 
 @dataclass(frozen=True)

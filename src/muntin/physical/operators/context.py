@@ -13,7 +13,8 @@ from muntin.core.batch import Batch
 
 @dataclass(frozen=True)
 class Context:
-    """Instants in ``[low, high)`` are answered by this step; none after ``end``. ``first``: the query's first instant.
+    """Instants in ``[low, high)`` are answered by this step; none after ``end``. ``first``: when the query's first row
+    enters, SLIDE apart.
 
     ``instants``: those of a query that answers whenever a row enters or leaves a window (sorted, inside the step; None
     where nothing marks them). ``pane``: microseconds after which small chunks are merged (None: the windows never end).

@@ -7,6 +7,8 @@ successive values to get changes. Cost: events plus emissions; neither RANGE nor
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ Ints = NDArray[np.int64]
 
 def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     """Interval rows in; signed changes of each group's row, or all live groups at each instant, out."""
+    ctx = replace(ctx, first=_first(op, state, name, batch, ctx))
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
     if batch.sign is not None:
@@ -45,6 +48,17 @@ def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Bat
     expire(state, f"{name}.rows", ctx.high, keep_forever=False)
     merge_closed(state, f"{name}.rows", ctx.high, ctx.pane)
     return shown
+
+
+def _first(op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context) -> int:
+    """From when on an ungrouped aggregate has an answer: the query's first row, or its input's where only that counts."""
+    first = ctx.first
+    if op.from_input:
+        seen = min([state.heads.get(f"{name}.first", FOREVER), *batch.ts[:1].tolist()])
+        state.heads[f"{name}.first"] = first = seen
+    if op.ticks is None or first == FOREVER:
+        return first
+    return int(op.ticks.at_or_after(np.array([first]))[0])
 
 
 def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:

@@ -80,11 +80,19 @@ class OrderStatistic:
         low, high, total = quantiles(events, schedule, (found.begin, found.pairs.live[found.pair]), self.q)
         column = found.pairs.keys.column(self.arg)
         _finish(found, replay)
-        lower = column.take(pa.array(np.where(low < 0, 0, found.pair[low]), mask=low < 0))
+        lower = _at(column, found.pair, low)
         if not self.blend:
             return lower
-        upper = column.take(pa.array(np.where(high < 0, 0, found.pair[high]), mask=high < 0))
+        upper = _at(column, found.pair, high)
         return _between(lower.cast(pa.float64()), upper.cast(pa.float64()), self.q * (total - 1) % 1.0)
+
+
+def _at(column: pa.Array, pair: Ints, place: Ints) -> pa.Array:
+    """The values at places in the order; NULL where the place is -1."""
+    none = place < 0
+    index = np.zeros(len(place), np.int64)
+    index[~none] = pair[place[~none]]
+    return column.take(pa.array(index, mask=none))
 
 
 def _between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa.Array:
