@@ -1,0 +1,194 @@
+"""Wide cases answered by DuckDB: one SQL query per instant over the rows that the windows and tables hold then."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import duckdb
+from duckdb_oracle import Answer, _ceil, _connection, _load
+from generate_wide import INNER_COLUMNS, TABLE_KINDS, WideCase, WideQuery, WideSource
+
+FOREVER = 2**62
+Stay = tuple[WideSource, int, int | None]
+
+
+def wide_answers(case: WideCase, until: int | None = None) -> list[Answer]:
+    """(instant in microseconds, bag of rows) for every instant at which the case's query answers."""
+    connection = _connection()
+    for name, rows in case.streams.items():
+        _load(connection, case, name, rows)
+        connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT rowid AS pos, * FROM {name}")
+    for name, updates in case.tables.items():
+        _load_versions(connection, name, updates)
+    return _Level(case, connection, case.query, until).answers()
+
+
+def _load_versions(connection: duckdb.DuckDBPyConnection, name: str, updates: list[Any]) -> None:
+    """A table's rows with the span [since, before) in which each is there."""
+    connection.execute(f"CREATE OR REPLACE TABLE {name} (since BIGINT, before BIGINT, k BIGINT, s VARCHAR, v BIGINT)")
+    open_: list[tuple[int, dict[str, Any]]] = []
+    closed: list[tuple[int, int, dict[str, Any]]] = []
+    for update in updates:
+        ts, op, row = update if isinstance(update, tuple) else (-FOREVER, "+", update)
+        if op == "+":
+            open_.append((ts, row))
+        else:
+            at = next(i for i, (_, r) in enumerate(open_) if r == row)
+            since, _ = open_.pop(at)
+            closed.append((since, ts, row))
+    spans = [*closed, *((since, FOREVER, row) for since, row in open_)]
+    for since, before, row in spans:
+        connection.execute(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", [since, before, row["k"], row["s"], row["v"]])
+
+
+@dataclass
+class _Level:
+    """One query: the whole one, or the inside of a window on results."""
+
+    case: WideCase
+    connection: duckdb.DuckDBPyConnection
+    query: WideQuery
+    until: int | None
+
+    def __post_init__(self) -> None:
+        self.moments: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
+        for source in self.query.sources:
+            if isinstance(source.of, WideQuery):
+                self._load_inner(source, source.of)
+
+    def answers(self) -> list[Answer]:
+        return [(t, self.connection.execute(self.sql(t)).fetchall()) for t in self.instants()]
+
+    def emitted(self) -> list[tuple[int, tuple[Any, ...]]]:
+        """The query's output stream: (event time, row)."""
+        ended = self.case.options.bounds == "start" and self.query.slides
+        out, before = [], Counter[tuple[Any, ...]]()
+        for t, rows in self.answers():
+            now = Counter(rows)
+            shown = {"Istream": now - before, "Dstream": before - now, "Rstream": now}[str(self.query.kind)]
+            out += [(t - ended, row) for row in shown.elements()]
+            before = now
+        return out
+
+    def _load_inner(self, source: WideSource, inner: WideQuery) -> None:
+        rows = _Level(self.case, self.connection, inner, self.until).emitted()
+        self.moments[source.alias] = rows
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE {source.stream} (moment BIGINT, k BIGINT, j BIGINT, s VARCHAR, v BIGINT)"
+        )
+        line = "(" + ", ".join("?" * (1 + len(INNER_COLUMNS))) + ")"
+        if rows:
+            values = list(chain.from_iterable((t, *row) for t, row in rows))
+            self.connection.execute(f"INSERT INTO {source.stream} VALUES {', '.join([line] * len(rows))}", values)
+
+    def sql(self, t: int) -> str:
+        places = {s.alias: f"({self._contents(s, t)}) AS {s.alias}" for s in self.query.sources}
+        kinds = {s.of: s for s in self.query.sources if s.window == "table"}
+        versions = "r.since <= a.moment AND a.moment < r.before" if "N" in kinds else "TRUE"
+        text = _in_duckdb(self.query.template.format(**places, versions=versions))
+        if self.query.top is None:
+            return text
+        keys, width, limit = self.query.top
+        order = [k if "NULLS" in k else f"{k} NULLS {'LAST' if 'DESC' in k else 'FIRST'}" for k in keys.split(", ")]
+        order += [f"c{i} ASC NULLS FIRST" for i in range(width)]
+        return f"SELECT * FROM ({text}) ORDER BY {', '.join(order)} LIMIT {limit}"
+
+    def _contents(self, s: WideSource, t: int) -> str:
+        options, length = self.case.options, s.length * self.case.unit
+        match s.window:
+            case "table":
+                there = "TRUE" if TABLE_KINDS[str(s.of)] == "nrr" else f"since <= {t} AND {t} < before"
+                return f"SELECT * FROM {s.of} WHERE {there}"
+            case "rows":
+                return self._latest(s, t)
+            case "unbounded":
+                return f"SELECT * FROM {s.stream} WHERE moment <= {t}"
+            case "now":
+                return f"SELECT * FROM {s.stream} WHERE moment > {t - options.granule} AND moment <= {t}"
+        if s.slide is not None:
+            step, origin = self._beat(s)
+            t = origin + (t - origin) // step * step
+        low, high = {
+            "half_open": (f"> {t - length}", f"<= {t}"),
+            "closed": (f"> {t - length - options.granule}", f"<= {t}"),
+            "start": (f">= {t - length}", f"< {t}"),
+        }[options.bounds]
+        return f"SELECT * FROM {s.stream} WHERE moment {low} AND moment {high}"
+
+    def _latest(self, s: WideSource, t: int) -> str:
+        part = f"PARTITION BY {', '.join(s.by)}" if s.by else ""
+        numbered = (
+            f"SELECT *, row_number() OVER ({part} ORDER BY moment, pos) AS nr, count(*) OVER ({part}) AS cnt "
+            f"FROM {s.stream} WHERE moment <= {t}"
+        )
+        last = f"cnt - cnt % {s.slide or 1}"
+        return f"SELECT * EXCLUDE (nr, cnt) FROM ({numbered}) WHERE nr <= {last} AND nr > {last} - {s.length}"
+
+    def _beat(self, s: WideSource) -> tuple[int, int]:
+        assert s.slide is not None
+        options = self.case.options
+        return s.slide * self.case.unit, options.origin + (
+            s.length * self.case.unit if options.bounds == "start" else 0
+        )
+
+    def instants(self) -> list[int]:
+        stays = list(chain.from_iterable(self._stays(s) for s in self.query.sources))
+        if not stays:
+            return []
+        beats = [self._beat(s) for s in self.query.sources if s.window == "range" and s.slide is not None]
+        if not beats:
+            found = {come for _, come, _ in stays} | {gone for _, _, gone in stays if gone is not None}
+            return sorted(t for t in found if self.until is None or t <= self.until)
+        last = self.until
+        if last is None:
+            last = max(
+                min(_ceil(come if gone is None else gone, *b) for b in ([self._beat(s)] if _sliding(s) else beats))
+                for s, come, gone in stays
+            )
+        first = min(come for _, come, _ in stays)
+        return sorted(set(chain.from_iterable(range(_ceil(first, *b), last + 1, b[0]) for b in beats)))
+
+    def _stays(self, s: WideSource) -> list[Stay]:
+        """(source, first instant that sees the row, first that does not), SLIDE in time apart."""
+        if s.window == "table":
+            updates = self.case.tables[str(s.of)] if TABLE_KINDS[str(s.of)] == "relation" else []
+            return [(s, ts, None) for ts, _, _ in updates]
+        if s.window == "rows":
+            return self._row_stays(s)
+        inner = self.moments.get(s.alias)
+        moments = self.case.moments(str(s.of)) if inner is None else [t for t, _ in inner]
+        length, granule = s.length * self.case.unit, self.case.options.granule
+        match s.window, self.case.options.bounds:
+            case "unbounded", _:
+                return [(s, at, None) for at in moments]
+            case "now", _:
+                return [(s, at, at + granule) for at in moments]
+            case _, "closed":
+                return [(s, at, at + length + granule) for at in moments]
+            case _, "start":
+                return [(s, at + 1, at + length + 1) for at in moments]
+            case _:
+                return [(s, at, at + length) for at in moments]
+
+    def _row_stays(self, s: WideSource) -> list[Stay]:
+        """Instants at which the contents of a window of rows move."""
+        parts: dict[tuple[Any, ...], list[int]] = {}
+        for row in self.case.streams[s.stream]:
+            if (moment := self.case.moment(row)) is not None:
+                parts.setdefault(tuple(row[c] for c in s.by), []).append(moment)
+        step = s.slide or 1
+        return [(s, t, None) for moments in parts.values() for t in sorted(moments)[step - 1 :: step]]
+
+
+def _sliding(s: WideSource) -> bool:
+    return s.window == "range" and s.slide is not None
+
+
+def _in_duckdb(text: str) -> str:
+    text = text.replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
+    text = text.replace("LEFT SEMI JOIN", "SEMI JOIN").replace("LEFT ANTI JOIN", "ANTI JOIN")
+    return re.sub(r"COLLECT\((\S+?)\)", r"COALESCE(list_sort(list(\1) FILTER (\1 IS NOT NULL)), [])", text)

@@ -1,0 +1,57 @@
+"""The local runtime equals the naive evaluator on the whole language, however rows are cut, sharded and disordered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from generate_wide import WideCase, draw_wide_case
+from test_local_matches import answered_until, difference, push, rows_of
+
+from muntin.core.errors import UnsupportedError
+from muntin.cql.binder import bind
+from muntin.local.runtime import LocalPipeline
+from muntin.physical.planner import plan_query
+from muntin.plan.nodes import BoundQuery
+from muntin.reference import ResultRow, run
+
+MOST_UNSUPPORTED = 0.12
+"""Share of the drawn cases that the planner may refuse."""
+
+
+def run_in_pieces(case: WideCase, query: BoundQuery, seed: int, until: int | None) -> list[ResultRow]:
+    """Over random cuts and a random number of shards. Raises UnsupportedError for what the planner refuses."""
+    rng = Random(seed)
+    if case.tables:
+        raise UnsupportedError("the local runtime reads no tables yet")
+    pipeline = LocalPipeline(plan_query(query), shards=rng.choice((1, 2, 3, 7)))
+    tables = [push(pipeline, case, batch) for batch in case.cuts(rng, 4)]
+    if rng.random() < 0.3 or until is not None:
+        tables.append(pipeline.heartbeat(case.last_instant() if until is None else until + 1))
+    if until is None:
+        tables.append(pipeline.finish())
+    assert pipeline.late == 0
+    return rows_of(pipeline, tables)
+
+
+def check(seed: int) -> str:
+    """PASS or UNSUPPORTED."""
+    case = draw_wide_case(seed)
+    query = bind(case.text, case.catalog, case.options)
+    rng = Random(seed)
+    until = None if rng.random() < 0.6 else case.last_instant() + rng.randint(-4, 6) * case.unit
+    expected = run(query, case.streams, None if until is None else answered_until(case, until), case.tables)
+    try:
+        got = run_in_pieces(case, query, seed, until)
+    except UnsupportedError:
+        return "UNSUPPORTED"
+    problem = difference(expected, got)
+    assert not problem, f"seed {seed}, until {until}: {problem}\n{case.text}\n{case.options}\n{case.streams}"
+    return "PASS"
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_local_equals_reference(block: int) -> None:
+    found = Counter(check(seed) for seed in range(block * 50, block * 50 + 50))
+    assert found["UNSUPPORTED"] <= MOST_UNSUPPORTED * 50 + 4

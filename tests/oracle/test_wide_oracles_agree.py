@@ -1,0 +1,51 @@
+"""The whole language, read twice: the naive evaluator and DuckDB give the same answers at every instant."""
+
+from random import Random
+
+import pytest
+from duckdb_wide import wide_answers
+from generate_wide import draw_wide_case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_oracles_agree import explain_difference
+
+from muntin.cql.binder import bind
+from muntin.reference import answers
+
+
+def check(seed: int) -> None:
+    case = draw_wide_case(seed)
+    query = bind(case.text, case.catalog, case.options)
+    for until in (None, Random(seed).randint(0, 6) * case.unit + case.last_instant()):
+        expected = wide_answers(case, until)
+        got = answers(query, case.streams, until, case.tables)
+        problem = explain_difference(case, expected, got)
+        assert not problem, f"seed {seed}, until {until}: {problem}\n{case.tables}"
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_reference_equals_duckdb(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        check(seed)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.integers(10_000, 10**9))
+def test_reference_equals_duckdb_on_drawn_seeds(seed: int) -> None:
+    check(seed)
+
+
+def test_the_draw_is_not_trivial() -> None:
+    """Most cases have rows in their answers, and every form of the language is drawn."""
+    cases = [draw_wide_case(seed) for seed in range(150)]
+    assert sum(any(rows for _, rows in wide_answers(c)) for c in cases) > 100
+    text = " ".join(c.text for c in cases)
+    forms = (
+        "ROWS|PARTITION BY|SLIDE|NOT EXISTS|NOT IN|SEMI JOIN|ANTI JOIN|LEFT JOIN|RIGHT JOIN|FULL JOIN|UNION|EXCEPT ALL|"
+    )
+    forms += (
+        "INTERSECT|DISTINCT|LIMIT|MEDIAN|QUANTILE|STDDEV|COLLECT|(SELECT MAX|FROM (SELECT|FROM (Istream|FROM (Rstream"
+    )
+    for form in forms.split("|"):
+        assert form in text, form
+    assert {name for c in cases for name in c.tables} == {"T", "R", "N"}
