@@ -186,7 +186,9 @@ class Session:
         chosen = {n: q for n, q in self.queries.items() if q.sink is not None}
         if not chosen:
             raise ConfigError("no query has a sink: call query.write(...) before session.start()")
-        self.running = self._start(chosen, self.catalog.streams, checkpoint, trigger)
+        used = {s.name for q in chosen.values() for s in q.physical.streams}
+        streams = tuple(s for s in self.catalog.streams if s.name in used or self.frames[s.name].isStreaming)
+        self.running = self._start(chosen, streams, checkpoint, trigger)
         return self.running
 
     def _start(

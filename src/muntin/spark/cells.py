@@ -17,6 +17,9 @@ from muntin.state.collect import collect
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
+COLLECT_EVERY = 5
+"""Batches between two collections of old versions."""
+
 
 @dataclass(frozen=True)
 class SlotCells:
@@ -51,8 +54,11 @@ class SlotCells:
         )
 
     def commit(self, states: dict[str, ShardState], report: Report) -> None:
-        """Write the batch's version of every cell of the slot."""
+        """Write the batch's version of every cell of the slot; now and then collect, where no driver loop does."""
         self.store.commit(self.version, self.task, states, fingerprint(self.spec), dict(report))
+        if self.spec.plain and self.spec.store and self.version % COLLECT_EVERY == 0 and PIPELINE in report:
+            for level in range(self.spec.levels):
+                collect(self.spec.store, self.store.query_id, level, self.spec.retain)
 
 
 def fingerprint(spec: PipelineSpec) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def read_checkpoint(path: str) -> Checkpoint:
 
     Raises StoreError when its record is unreadable or newer.
     """
+    path = files.absolute(path)
     metadata = files.read(files.join(path, "metadata"))
     query_id = json.loads(metadata)["id"] if metadata else None
     raw = files.read(files.join(path, RECORD))
@@ -85,13 +86,12 @@ def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sourc
         ConfigError: other sources, another schema or option of a stream, another number of shards.
         StoreError: the checkpoint is not Muntin's.
     """
+    if found.query_id is None:
+        return  # nothing has run yet
     if found.record is None:
-        if found.query_id is not None:
-            raise StoreError(
-                f"checkpoint {found.path} was not written by session.start (it has no {RECORD}); give a directory of "
-                "its own"
-            )
-        return
+        raise StoreError(
+            f"checkpoint {found.path} was not written by session.start (it has no {RECORD}); give another directory"
+        )
     if found.record["shards"] != shards:
         raise ConfigError(
             f"checkpoint {found.path} was made with {found.record['shards']} shards, this session has {shards}; "
@@ -129,7 +129,7 @@ def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -
 
 def since(found: Checkpoint, levels: int) -> tuple[int, ...]:
     """For each level of stages the first batch that has it: the recorded one, or the next for a level that is new."""
-    known: list[int] = (found.record or {}).get("levels", [])
+    known: list[int] = found.record["levels"] if found.record and found.query_id else []
     return (*known[:levels], *[found.next_batch] * (levels - len(known)))
 
 

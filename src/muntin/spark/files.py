@@ -22,7 +22,7 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
     scheme = urlsplit(path).scheme
     if len(scheme) <= 1:
         return fs.LocalFileSystem(), os.path.abspath(path)
-    if scheme == "file":
+    if scheme == "file":  # also Hadoop's form with one slash
         return fs.LocalFileSystem(), unquote(urlsplit(path).path)
     try:
         return fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
@@ -32,10 +32,16 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
         ) from e
 
 
+def absolute(path: str) -> str:
+    """The same place for every process, whatever its working directory: a local path from the root, or the URI."""
+    system, inside = resolve(path)
+    return inside if isinstance(system, fs.LocalFileSystem) else path.replace("s3a://", "s3://", 1)
+
+
 def for_spark(path: str) -> str:
     """The path as Spark takes it: local ones as file URIs, so that a default file system does not catch them."""
     system, inside = resolve(path)
-    return Path(inside).as_uri() if isinstance(system, fs.LocalFileSystem) else path
+    return Path(inside).as_uri() if isinstance(system, fs.LocalFileSystem) else path.replace("s3://", "s3a://", 1)
 
 
 def make_dirs(path: str) -> None:

@@ -73,14 +73,16 @@ def arrived(spec: PipelineSpec, mail: Mail, query: int, level: int, shard: int) 
 
 
 def canonical(letters: list[wire.Letter], sent: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:
-    """All rows of the letters by (ts, part, seq, position), under the names of ``wanted``.
-
-    Always a fresh, aligned copy.
-    """
+    """All rows of the letters by (ts, part, seq, position), under the names of ``wanted``; columns are aligned."""
     ordered = sorted(letters, key=lambda x: (x.source, x.part, x.seq))
     batches = [wire.decode(x.blob, sent) for x in ordered]
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     ts = whole.column("__ts").to_numpy()
-    if len(batches) == 1 or (ts[1:] < ts[:-1]).any():
+    if (ts[1:] < ts[:-1]).any() or not _aligned(whole):
         whole = whole.take(pa.array(np.argsort(ts, kind="stable")))
     return pa.RecordBatch.from_arrays(whole.columns, schema=wanted)
+
+
+def _aligned(rows: pa.RecordBatch) -> bool:
+    """Whether NumPy and Numba can use the columns where they lie."""
+    return all(b is None or b.address % 8 == 0 for c in rows.columns for b in c.buffers())

@@ -19,7 +19,7 @@ from muntin.core.errors import ConfigError
 from muntin.physical.stage import PhysicalQuery
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
-from muntin.spark.cells import DriverStore
+from muntin.spark.cells import COLLECT_EVERY, DriverStore
 from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, write_record
 from muntin.spark.control import send_heartbeat
 from muntin.spark.failures import unwrapped
@@ -34,7 +34,6 @@ from muntin.spark.types import struct_of
 log = logging.getLogger("muntin")
 
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
-_COLLECT_EVERY = 5
 _INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
 
 
@@ -98,11 +97,12 @@ class Run:
     query: StreamingQuery = field(init=False)
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _held: threading.Event = field(default_factory=threading.Event)
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
         if self._stopping.is_set():
-            _await_stop(letters.sparkSession)
+            self._hold(letters.sparkSession)
         letters = letters.persist()
         try:
             for name, sink in self.job.sinks.items():
@@ -127,7 +127,7 @@ class Run:
         names = {n: q.signature for n, q in self.job.queries.items()}
         self._metrics = add_up(self._metrics, batch_id, found, names)
         report_to_log(self._metrics)
-        if batch_id % _COLLECT_EVERY == 0:
+        if batch_id % COLLECT_EVERY == 0:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
 
     def metrics(self, name: str | None = None) -> Any:
@@ -164,11 +164,16 @@ class Run:
         self._stopping.set()
         deadline = time.monotonic() + timeout
         while self.active and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if _parked.is_set():
+            if self._held.wait(0.02):
                 break
-            time.sleep(0.02)
         self.query.stop()
-        _parked.clear()
+
+    def _hold(self, spark: SparkSession) -> None:
+        """Hold a batch that must not run any more until ``StreamingQuery.stop`` interrupts its thread."""
+        self._held.set()
+        for _ in range(300):
+            spark.sparkContext._jvm.java.lang.Thread.sleep(100)  # type: ignore[union-attr]
+        raise RuntimeError("the run was asked to stop")
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, at most ``timeout`` seconds; whether it has ended. Raises what ended it."""
@@ -194,17 +199,6 @@ class Run:
         if unknown:
             raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(known)}")
         send_heartbeat(self.checkpoint.store, dict.fromkeys(streams or known, ts))
-
-
-_parked = threading.Event()
-
-
-def _await_stop(spark: SparkSession) -> None:
-    """Hold a batch that must not run any more until ``StreamingQuery.stop`` interrupts its thread."""
-    _parked.set()
-    for _ in range(300):
-        spark.sparkContext._jvm.java.lang.Thread.sleep(100)  # type: ignore[union-attr]
-    raise RuntimeError("the run was asked to stop")
 
 
 def unpacker(schema: pa.Schema) -> Task:

@@ -45,7 +45,7 @@ def store_of(spark: SparkSession, query: PhysicalQuery, store: str | None) -> st
             f"a live query keeps its windows on disk: give Session(spark, store=<directory or URI>), set {_LOCATION}, "
             "or use session.start(checkpoint)"
         )
-    return files.join(base, query.signature)
+    return files.join(files.absolute(base), query.signature)
 
 
 def stored_metrics(spark: SparkSession, query: PhysicalQuery, store: str | None) -> Metrics | None:

@@ -1,0 +1,166 @@
+"""The packed transport, without Spark: letters, event times, headers, sharding."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+
+from muntin.core.errors import DataError
+from muntin.core.schema import Schema
+from muntin.core.time import FOREVER, NEVER
+from muntin.core.watermark import Header
+from muntin.cql.binder import bind
+from muntin.physical.planner import plan_query
+from muntin.plan.catalog import Catalog, Stream
+from muntin.spark import wire
+from muntin.spark.mail import canonical, sort_mail
+from muntin.spark.metrics import Metrics, add_up, combine
+from muntin.spark.pack import Packer, event_times, split
+from muntin.spark.pipeline import plan_pipeline
+from muntin.spark.slots import slots_of_shards
+from muntin.spark.spec import PipelineSpec
+
+TEXT = "SELECT k, COUNT(*) AS n FROM a [RANGE 5 SECONDS SLIDE 1 SECOND] WHERE v > 2 GROUP BY k"
+
+
+def spec_of(**options: Any) -> PipelineSpec:
+    schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64())
+    stream = Stream("a", schema, "ts", **options)
+    return plan_pipeline((stream,), {"q": plan_query(bind(TEXT, Catalog((stream,))))}, shards=4, partitions=2)[0]
+
+
+def rows(*ts: int | None) -> pa.RecordBatch:
+    """As the JVM's SELECT gives them: e0 keeps all but the second row, e1 is the key."""
+    n = len(ts)
+    return pa.RecordBatch.from_pydict(
+        {
+            "__ts": pa.array(ts, pa.timestamp("us", "UTC")),
+            "__now": pa.array([77] * n),
+            "e0": pa.array([True, None, *[True] * n][:n]),
+            "e1": pa.array(range(n), pa.int64()),
+        }
+    )
+
+
+def test_letters_survive_the_journey() -> None:
+    batch = pa.RecordBatch.from_pydict({"__ts": pa.array([3, 5]), "s": pa.array(["x", None])})
+    sent = [
+        wire.Letter(5, wire.ROWS, wire.encode(batch), target=2, shard=3, source=1, part=4, seq=7, min_ts=3),
+        wire.Letter(6, wire.HEADER, wire.header_blob(Header(0, 1, 2, 3, 4, 5), 99)),
+    ]
+    found = list(wire.from_batches(wire.to_batches(sent)))
+    assert wire.decode(found[0].blob, batch.schema).equals(batch)
+    assert wire.read_header(found[1].blob) == (Header(0, 1, 2, 3, 4, 5), 99)
+    for a, b in zip(sent, found, strict=True):
+        assert replace(a, blob=None) == replace(b, blob=None)
+        assert b.blob.address % 8 == 0
+
+
+def test_blobs_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "BLOB_BYTES", 4000)
+    batch = pa.RecordBatch.from_pydict({"x": pa.array(np.arange(2000))})
+    pieces = list(wire.cut(batch))
+    assert len(pieces) == 4 and pa.Table.from_batches(pieces).equals(pa.Table.from_batches([batch]))
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "wanted"),
+    [
+        (pa.array([1, None], pa.timestamp("us", "UTC")), 1, [1, None]),
+        (pa.array([2, None], pa.timestamp("ms")), 1, [2000, None]),
+        (pa.array([3, None, 2**62, -(2**62)]), 1_000_000, [3_000_000, None, None, None]),
+        (pa.array([4, 2**61], pa.int64()), 1, [4, None]),
+    ],
+)
+def test_event_times(column: pa.Array, unit: int, wanted: list[int | None]) -> None:
+    ts, good = event_times(column, unit)
+    assert [t if g else None for t, g in zip(ts.tolist(), good.tolist(), strict=True)] == wanted
+
+
+def test_every_slot_gets_a_header_and_rows_go_to_their_shard() -> None:
+    spec = spec_of()
+    letters = list(Packer(spec, 0, 3).letters(iter([rows(10, 20, None, 5, 7)])))
+    headers = [x for x in letters if x.kind == wire.HEADER]
+    slots = slots_of_shards(4, 2)
+    assert sorted(x.slot for x in headers) == sorted(set(slots))
+    assert {wire.read_header(x.blob) for x in headers} == {(Header(0, 3, 4, 5, 20, 20, bad=1), 77)}
+    data = [x for x in letters if x.kind == wire.ROWS]
+    assert all(x.slot == slots[x.shard] for x in data)
+    keys = [k for x in data for k in wire.decode(x.blob, spec.feeds[0].schema).column(0).to_pylist()]
+    assert sorted(keys) == [0, 3, 4]
+
+
+def test_an_empty_partition_sends_headers_too() -> None:
+    letters = list(Packer(spec_of(), 0, 0).letters(iter([rows().slice(0, 0)])))
+    assert [wire.read_header(x.blob) for x in letters] == [(Header(0, 0, 0, FOREVER, NEVER, NEVER), NEVER)] * 2
+
+
+def test_the_median_is_sent_where_jumps_are_bounded() -> None:
+    letters = list(Packer(spec_of(max_jump=5), 0, 0).letters(iter([rows(1, 2, 1000), rows(3, 4)])))
+    assert wire.read_header(letters[-1].blob)[0].mid_ts == 3
+
+
+def test_a_bad_time_fails_where_it_must() -> None:
+    packer = Packer(spec_of(on_bad_time="fail"), 0, 6)
+    with pytest.raises(DataError, match="'a': row 5 of partition 6 has no usable event time"):
+        list(packer.letters(iter([rows(1, 2, 3), rows(1, 2, None)])))
+
+
+def test_canonical_order_is_time_then_part_then_position() -> None:
+    schema = pa.schema([("x", pa.int64()), ("__ts", pa.int64())])
+
+    def letter(part: int, seq: int, *pairs: tuple[int, int]) -> wire.Letter:
+        x, ts = zip(*pairs, strict=True)
+        batch = pa.RecordBatch.from_arrays([pa.array(x), pa.array(ts)], schema=schema)
+        return wire.Letter(0, wire.ROWS, wire.encode(batch), source=0, part=part, seq=seq)
+
+    letters = [letter(1, 0, (5, 1), (6, 2)), letter(0, 1, (3, 2), (4, 1)), letter(0, 0, (1, 2), (2, 9))]
+    renamed = pa.schema([("y", pa.int64()), ("__ts", pa.int64())])
+    assert canonical(letters, schema, renamed).column("y").to_pylist() == [4, 5, 1, 3, 6, 2]
+
+
+def test_split_keeps_order_and_loses_nothing() -> None:
+    batch = pa.RecordBatch.from_pydict({"k": pa.array([1, 2, 3, 1, 2, 1]), "x": pa.array(range(6))})
+    parts = dict(split(batch, [batch.column("k")], 8))
+    assert sorted(x for p in parts.values() for x in p.column("x").to_pylist()) == list(range(6))
+    for part in parts.values():
+        assert part.column("x").to_pylist() == sorted(part.column("x").to_pylist())
+    assert [(s, p.num_rows) for s, p in split(batch, [], 8)] == [(0, 6)]
+
+
+def test_mail_for_later_levels_passes() -> None:
+    header = wire.Letter(1, wire.HEADER, wire.header_blob(Header(0, 0, 1), 5))
+    later = wire.Letter(1, wire.DERIVED, b"", level=2, target=0)
+    deep = wire.Letter(1, wire.ROWS, b"", level=1, target=0, shard=3)
+    result = wire.Letter(1, wire.RESULT, b"")
+    mail = sort_mail([header, later, deep, result], 0)[1]
+    assert mail.passing == [later, deep, result] and mail.rows == {(0, 3): [deep]} and mail.now == 5
+    assert sort_mail([deep], 1)[1].passing == []
+
+
+def test_equal_queries_and_equal_inputs_travel_once() -> None:
+    schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64())
+    stream = Stream("a", schema, "ts")
+    texts = {"one": TEXT, "same": TEXT, "longer": TEXT.replace("RANGE 5", "RANGE 50")}
+    queries = {n: plan_query(bind(t, Catalog((stream,)))) for n, t in texts.items()}
+    spec, plans = plan_pipeline((stream,), queries, 4, 2)
+    assert len(spec.queries) == 2 and len(spec.feeds) == 1
+    assert [t.query for t in spec.feeds[0].targets] == [0, 1]
+    assert sum("v" in e for e in plans[0].exprs) == 1
+
+
+def test_metrics_add_up() -> None:
+    one = {"": {"rows": 5, "bad": 1}, "sig": {"late": 1, "results": 2, "state_rows": 3, "watermark": 50, "now": 80}}
+    two = {"sig": {"late": 0, "results": 4, "state_rows": 5, "watermark": 50, "now": 80}, "": {"state_bytes": 9}}
+    found = combine(7, [json.loads(json.dumps(one)), two])
+    assert found["sig"] == Metrics(7, late=1, results=6, state_rows=8, watermark=50, lag=30)
+    run = add_up(add_up(None, 6, found, {"q": "sig"}), 7, found, {"q": "sig"})
+    assert (run.rows, run.bad, run.late, run.results) == (10, 2, 2, 12)
+    assert (run.state_rows, run.state_bytes, run.watermark, run.lag, run.batches) == (8, 9, 50, 30, 2)
