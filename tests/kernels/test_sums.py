@@ -86,9 +86,7 @@ def test_distinct_counts_pairs_that_have_rows() -> None:
     pair = np.array([0, 0, 1, 0, 0, 1], np.int64)
     sign = np.array([1, 1, 1, -1, -1, -1], np.int8)
     out, zero, each = np.empty(6, np.int64), np.zeros(6, np.int64), np.arange(1, 7)
-    sums.count_distinct(
-        zero, sign, pair, NOTHING, each, each, np.zeros(2, np.int64), np.zeros(1, np.int64), zero, out
-    )
+    sums.count_distinct(zero, sign, pair, NOTHING, each, each, np.zeros(2, np.int64), np.zeros(1, np.int64), zero, out)
     assert out.tolist() == [1, 1, 2, 2, 1, 0]
 
 

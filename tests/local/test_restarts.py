@@ -1,4 +1,5 @@
-"""The pane store between any two batches changes nothing: every version is written, dropped from memory and read back."""
+"""The pane store between any two batches changes nothing: every version is written, dropped from memory and read
+back."""
 
 from __future__ import annotations
 

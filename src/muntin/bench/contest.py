@@ -18,7 +18,8 @@ from muntin.bench.data import SCHEMA_DDL, Feed
 from muntin.bench.record import Record
 
 Build = Callable[[Any, Sequence[Any], Path], Any]
-"""(spark, one streaming DataFrame a stream, scratch folder) -> streaming DataFrame of results with an instant column ``t``."""
+"""(spark, one streaming DataFrame a stream, scratch folder) -> streaming DataFrame of results with an instant column
+``t``."""
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 

@@ -24,9 +24,7 @@ def rows(first: int, count: int, stream: int, rate: int = RATE, keys: int = KEYS
     n = np.arange(first, first + count, dtype=np.int64)
     mixed = (n * 2654435761 + stream * 97_003) % 4_294_967_291
     ts = EPOCH_US + n * (1_000_000 // rate)
-    return pa.table(
-        {"ts": pa.array(ts).cast(pa.timestamp("us", "UTC")), "k": mixed % keys, "v": (mixed >> 7) % 100}
-    )
+    return pa.table({"ts": pa.array(ts).cast(pa.timestamp("us", "UTC")), "k": mixed % keys, "v": (mixed >> 7) % 100})
 
 
 @dataclass

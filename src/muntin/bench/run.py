@@ -11,7 +11,8 @@ NAMES = ("sliding-sum", "window-join", "state-bytes")
 
 
 def run_bench(name: str, json: Path | None = None) -> bool:
-    """Run the benchmark and print what it found; False if answers differed or state grew. Raises ValueError for another name.
+    """Run the benchmark and print what it found; False if answers differed or state grew. Raises ValueError for
+    another name.
 
     ``json``: file for one JSON list of records.
     """

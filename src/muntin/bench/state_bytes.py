@@ -33,7 +33,8 @@ SHARDS = 4
 
 @dataclass(frozen=True)
 class BytesRecord:
-    """``bytes_per_batch``: mean over ``batches`` batches of one second in the steady state; ``ratio``: to one minute."""
+    """``bytes_per_batch``: mean over ``batches`` batches of one second in the steady state; ``ratio``: to one
+    minute."""
 
     bench: str
     case: str
@@ -54,7 +55,8 @@ def run(batches: int = 450, say: Callable[[str], None] = lambda _: None) -> list
             say(f"{case}, {window}: {found[window]:,.0f} bytes a batch")
         base = found["1 minute"]
         records += [
-            BytesRecord("state-bytes", case, w, batches, RATE, round(b, 1), round(b / base, 3)) for w, b in found.items()
+            BytesRecord("state-bytes", case, w, batches, RATE, round(b, 1), round(b / base, 3))
+            for w, b in found.items()
         ]
     return records
 

@@ -13,7 +13,8 @@ from muntin.core.time import FOREVER, NEVER
 class Header:
     """What one packer partition says of one source in one batch (``source``: position among the query's streams).
 
-    ``rows``: rows with a usable event time, before WHERE; ``min_ts``, ``max_ts``, ``mid_ts`` (median): their event times
+    ``rows``: rows with a usable event time, before WHERE; ``min_ts``, ``max_ts``, ``mid_ts`` (median): their event
+    times
     in microseconds (meaningless when ``rows`` is 0); ``bad``: rows dropped for a NULL or unreadable event time;
     ``heartbeat``: event time that is known to be complete.
     """
@@ -30,7 +31,8 @@ class Header:
 
 @dataclass(frozen=True)
 class SourceClock:
-    """How far one source has come. ``max_ts``: its maximum event time as ``max_jump`` restrains it; ``top_ts``: unrestrained;
+    """How far one source has come. ``max_ts``: its maximum event time as ``max_jump`` restrains it; ``top_ts``:
+    unrestrained;
     ``first_ts``: the minimum so far; ``last_row_at``: processing time of its last row, or of the first batch."""
 
     slack: int = 0
@@ -43,7 +45,8 @@ class SourceClock:
     heartbeat: int = NEVER
 
     def advance(self, headers: Sequence[Header], now: int) -> SourceClock:
-        """The clock after one batch at processing time ``now``; never moves back. ``max_jump`` restrains a batch, counted from the clock's maximum,
+        """The clock after one batch at processing time ``now``; never moves back. ``max_jump`` restrains a batch,
+        counted from the clock's maximum,
         or in the first batch from the median event time, so that one row from the future or the past cannot set it."""
         beats = max([self.heartbeat, *(h.heartbeat for h in headers)])
         live = [h for h in headers if h.rows]

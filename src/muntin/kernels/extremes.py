@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from muntin.kernels.types import I64, MI64
 
 
-@nb.njit(
-    nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64, I64, nb.int64, MI64), cache=True
-)
+@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64, I64, nb.int64, MI64), cache=True)
 def _staircase(row_group, row_key, row_exp, row_time, time, em_end, em_group, groups, out):  # type: ignore[no-untyped-def]
     n = len(row_group)
     prev = np.full(n, -1, np.int64)
@@ -102,11 +100,9 @@ def _survivors(head, nxt, exp, now):  # type: ignore[no-untyped-def]
     return kept[:used]
 
 
-def survivors(
-    head: NDArray[np.int64], nxt: NDArray[np.int64], exp: NDArray[np.int64], now: int
-) -> NDArray[np.int64]:
+def survivors(head: NDArray[np.int64], nxt: NDArray[np.int64], exp: NDArray[np.int64], now: int) -> NDArray[np.int64]:
     """Rows of all staircases that are valid after ``now``, by group and expiry."""
-    return _survivors(head, nxt, exp, now)  # type: ignore[no-any-return]
+    return _survivors(head, nxt, exp, now)
 
 
 def sortable_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ for anything else equal hashes must be confirmed on the columns (``exact`` says 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numba as nb
 import numpy as np
@@ -15,6 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.kernels.types import B1, I64, MI64, U8
+
+T = TypeVar("T", bound=np.generic)
 
 _NULL = -7046029254386353131
 _SEED = 1442695040888963407
@@ -151,7 +154,7 @@ def decimal_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64
     return np.ascontiguousarray(words[0::2]), np.ascontiguousarray(words[1::2])
 
 
-def buffer_values(column: pa.Array, dtype: type[np.generic]) -> NDArray[np.generic]:
+def buffer_values(column: pa.Array, dtype: type[T]) -> NDArray[T]:
     """The data buffer of a fixed-width column, without a copy (NULLs: whatever stands there)."""
     buffer = column.buffers()[1]
     if buffer is None or len(column) == 0:

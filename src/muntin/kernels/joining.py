@@ -82,7 +82,7 @@ def probe(
     bucket; ``fifo``: also by expiry. Returns (row of ``new``, row of ``chunk``, start and exp of the intersection) in
     order of ``new``, and how many chunk rows were looked at.
     """
-    return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo)  # type: ignore[no-any-return]
+    return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo)
 
 
 @nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
@@ -109,4 +109,4 @@ def extend(
 ) -> Pairs:
     """Partial combinations (origin row, start, exp) times the candidates of their origin row: (tuple, candidate) pairs
     whose intervals meet. ``candidates`` is (begin by origin row, start, exp), sorted by origin row."""
-    return _extend(*tuples, *candidates)  # type: ignore[no-any-return]
+    return _extend(*tuples, *candidates)

@@ -1,6 +1,7 @@
 """Order statistics of multisets under insertion and deletion: a counting tree (Fenwick) per group over sorted values.
 
-Every value that a step can see is known before it is replayed, so positions are fixed: the pairs (group, value) sorted by
+Every value that a step can see is known before it is replayed, so positions are fixed: the pairs (group, value)
+sorted by
 group, then value. A replayed event costs O(log values of the group), a statistic as much.
 """
 
@@ -37,9 +38,7 @@ def _find(tree, begin, size, rank):  # type: ignore[no-untyped-def]
     return begin + at
 
 
-@nb.njit(
-    nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True
-)
+@nb.njit(nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True)
 def _quantiles(  # type: ignore[no-untyped-def]
     ev_group, ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count, q, low, high, total
 ):
@@ -82,7 +81,8 @@ def quantiles(
     multiset: tuple[NDArray[np.int64], NDArray[np.int64]],
     q: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For each emission the places of the values around quantile ``q`` (both -1 over no values), and how many there are.
+    """For each emission the places of the values around quantile ``q`` (both -1 over no values), and how many there
+    are.
 
     ``events``: (group, place of the value, sign, valid or empty); ``schedule``: (ev_end, em_end, em_group);
     ``multiset``: (first place by group, with one entry more; count by place before the step).
@@ -126,8 +126,9 @@ def contents(
     schedule: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     multiset: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The values of the group at each emission, in order: (offsets by emission, places). Cost: the size of the output."""
-    return _contents(*events, *schedule, *multiset)  # type: ignore[no-any-return]
+    """The values of the group at each emission, in order: (offsets by emission, places). Cost: the size of the
+    output."""
+    return _contents(*events, *schedule, *multiset)
 
 
 @nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, nb.int64), cache=True)
@@ -202,4 +203,4 @@ def first_places(
 
     ``place`` and ``sign`` by event; ``ev_end`` by instant; ``count``: rows by place before the step.
     """
-    return _first_places(place, sign, ev_end, count, k)  # type: ignore[no-any-return]
+    return _first_places(place, sign, ev_end, count, k)

@@ -22,7 +22,8 @@ from muntin.kernels.types import I8, I64, MI64
 
 @dataclass(frozen=True)
 class Schedule:
-    """``time[i]``, ``ev_end[i]``, ``em_end[i]`` by instant; ``group[e]``, ``live[e]`` (rows in the group then) by emission."""
+    """``time[i]``, ``ev_end[i]``, ``em_end[i]`` by instant; ``group[e]``, ``live[e]`` (rows in the group then) by
+    emission."""
 
     time: NDArray[np.int64]
     ev_end: NDArray[np.int64]
@@ -173,7 +174,8 @@ def at_instants(
 ) -> Schedule:
     """Every live group (every group when ``always``) is shown at each of ``instants`` (sorted).
 
-    Events after the last instant are applied by a closing instant that shows nothing, so state ends where the batch ends.
+    Events after the last instant are applied by a closing instant that shows nothing, so state ends where the batch
+    ends.
     """
     total = int((live > 0).sum())
     *parts, applied = _snapshots(ev_time, ev_group, ev_sign, live, instants, total, always)
@@ -241,5 +243,4 @@ def spread(
     start: NDArray[np.int64], exp: NDArray[np.int64], instants: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(row, instant) for every instant at which a row is valid. Cost: the size of the output."""
-    return _spread(start, exp, instants)  # type: ignore[no-any-return]
-
+    return _spread(start, exp, instants)

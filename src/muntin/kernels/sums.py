@@ -93,7 +93,7 @@ def _accumulate(limbs, g, offset, value, sign):  # type: ignore[no-untyped-def]
         return
     if bits < 0:
         sign = -sign
-    shift = max(e - 1, 0)
+    shift = e - 1 if e > 0 else 0
     k = shift // LIMB_BITS - offset
     s = shift % LIMB_BITS
     low = nb.uint64(mantissa) << nb.uint64(s)
@@ -321,4 +321,3 @@ def _product(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np
 def fits_int64(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each 128-bit integer is within int64."""
     return high == (low >> 63)
-

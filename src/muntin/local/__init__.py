@@ -1,0 +1,1 @@
+"""The local runtime: stages and shards in one process, deterministic."""

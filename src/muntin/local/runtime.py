@@ -108,7 +108,8 @@ def run_local(
     finish: bool = True,
     heartbeat: int | None = None,
 ) -> pa.Table:
-    """All result rows of the batches; then of ``heartbeat`` (microseconds) if given, then of the end of input if ``finish``."""
+    """All result rows of the batches; then of ``heartbeat`` (microseconds) if given, then of the end of input if
+    ``finish``."""
     pipeline = LocalPipeline(query, shards)
     tables = [pipeline.push(b) for b in batches]
     if heartbeat is not None:

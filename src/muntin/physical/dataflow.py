@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
-from muntin.physical.drafts import Drafts, Loose, Named, Placed, Value, loose
+from muntin.physical.drafts import Drafts, Loose, Named, Placed, Value, loose, table
 from muntin.physical.stage import (
+    AsOfJoin,
     GroupAggregate,
     Materialize,
     Merge,
@@ -134,7 +135,7 @@ class _Planner:
             case Project(child, exprs):
                 return self.drafts.project(self.visit(child, ticks), exprs)
             case Join(parts, predicate):
-                return self.join([self.visit(p, ticks) for p in parts], predicate)
+                return self.join_with_tables(parts, predicate, ticks)
             case Aggregate():
                 return self.aggregate(self.visit(node.input, ticks), node, ticks, _fires(node))
             case Distinct(child):
@@ -153,9 +154,11 @@ class _Planner:
             case Rewindow():
                 return self.rewindow(node, ticks)
             case TableScan():
-                raise UnsupportedError(f"table {node.table.name!r}: joins with tables cannot run yet")
+                return table(node, ticks)
             case Output():
-                raise UnsupportedError("a query's output inside another query needs a window: add [ROWS n] or [RANGE t]")
+                raise UnsupportedError(
+                    "a query's output inside another query needs a window: add [ROWS n] or [RANGE t]"
+                )
 
     def _unbounded(self, scan: Scan) -> Loose:
         return loose(replace(scan, window=Unbounded()), None)
@@ -179,6 +182,44 @@ class _Planner:
         return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, False, rows.keys)
 
     # -- joins
+
+    def join_with_tables(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
+        """Windows and retroactive relations first, then each non-retroactive relation as of its partner's start."""
+        late = [p for p in parts if isinstance(p, TableScan) and p.table.kind == "nrr"]
+        first = [self.visit(p, ticks) for p in parts if p not in late]
+        if not first:
+            raise UnsupportedError("a non-retroactive relation needs a stream to join: its own changes show nothing")
+        conditions = conjuncts(predicate)
+        have = {n for v in first for n in v.schema.names}
+        inner = [c for c in conditions if _names(c) <= have]
+        value = (
+            self.join(first, conjunction(inner)) if len(first) > 1 else self.drafts.filter(first[0], conjunction(inner))
+        )
+        rest = [c for c in conditions if c not in inner]
+        for node in late:
+            value, rest = self._as_of(value, table(node, ticks), rest)
+        names = [f for p in parts for f in p.schema]
+        return self.drafts.project(value, _columns(Schema(tuple(names))))
+
+    def _as_of(self, value: Value, relation: Value, conditions: list[Expr]) -> tuple[Value, list[Expr]]:
+        mine, theirs = set(value.schema.names), set(relation.schema.names)
+        own = [c for c in conditions if _names(c) <= theirs]
+        relation = self.drafts.filter(relation, conjunction(own))
+        pairs = {c: p for c in conditions if (p := _equality(c, mine, theirs)) is not None}
+        usable = [[Call("is_not_null", (t,), _BOOL) for t in side] for side in zip(*pairs.values(), strict=True)]
+        if usable:
+            value = self.drafts.filter(value, conjunction(usable[0]))
+            relation = self.drafts.filter(relation, conjunction(usable[1]))
+        value, left_keys = self._with_columns(value, [a for a, _ in pairs.values()])
+        relation, right_keys = self._with_columns(relation, [b for _, b in pairs.values()])
+        here, there = self.drafts.colocate([value, relation], [left_keys, right_keys])
+        if here.signed:
+            raise UnsupportedError("a non-retroactive relation cannot join rows that may be taken away early")
+        schema = Schema(here.schema.fields + there.schema.fields)
+        joined = self.drafts.apply(AsOfJoin((left_keys, right_keys)), [here, there], schema, False, here.keys)
+        closing = [c for c in conditions if c not in pairs and c not in own and _names(c) <= mine | theirs]
+        left = [c for c in conditions if c not in pairs and c not in own and c not in closing]
+        return self.drafts.filter(joined, conjunction(closing)), left
 
     def join(self, parts: Sequence[Value], predicate: Expr) -> Value:
         """n-way join: inputs that share a key in one operator, then the next key; cross products last."""
@@ -534,4 +575,3 @@ def _joined_keys(parts: Sequence[Placed], keys: Sequence[tuple[str, ...]]) -> tu
         return None
     equal = [frozenset(k[i] for k in keys) for i in range(len(keys[0]))]
     return tuple(part | frozenset(n for e in equal if e & part for n in e) for part in first)
-

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
 from muntin.core.schema import Field, Schema
-from muntin.physical.stage import Compute, DerivedInput, Input, Op, PhysicalQuery, SourceInput, Stage
+from muntin.physical.stage import Compute, DerivedInput, Input, Op, PhysicalQuery, Signed, SourceInput, Stage
 from muntin.plan.exprs import TRUE, Column, Expr, conjunction, map_columns
-from muntin.plan.nodes import Scan
-from muntin.plan.windows import QueryOptions, Ticks
+from muntin.plan.nodes import Scan, TableScan
+from muntin.plan.windows import QueryOptions, Ticks, Unbounded
 
 Named = tuple[tuple[str, Expr], ...]
 
 Keys = tuple[frozenset[str], ...] | None
-"""How a value's rows are spread over shards: by these columns (each a set of columns that are equal), () for all rows on
+"""How a value's rows are spread over shards: by these columns (each a set of columns that are equal), () for all
+rows on
 shard 0, None for unknown."""
 
 
@@ -31,6 +34,8 @@ class Loose:
     ticks: Ticks | None
     columns: Named
     keep: tuple[Expr, ...] = ()
+    weight: str | None = None
+    """The boolean column that says whether a row comes or goes (the feed of a table that changes)."""
 
     @property
     def schema(self) -> Schema:
@@ -38,7 +43,7 @@ class Loose:
 
     @property
     def signed(self) -> bool:
-        return False
+        return self.weight is not None
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,13 @@ class Placed:
 
 
 Value = Loose | Placed
+
+
+def table(scan: TableScan, ticks: Ticks | None) -> Loose:
+    """A table as a value with all its columns: its feed of updates, each in force until a later one."""
+    named = tuple((f"{scan.alias}.{f.name}", Column(f.name, f.type)) for f in scan.table.schema)
+    feed = Scan(scan.table.feed, scan.alias, Unbounded())
+    return Loose(feed, ticks, named, weight=None if scan.table.kind == "static" else "__add")
 
 
 def loose(scan: Scan, ticks: Ticks | None) -> Loose:
@@ -135,11 +147,16 @@ class Drafts:
         draft = self.stages[stage]
         spread: Keys = tuple(frozenset([k]) for k in key)
         match value:
-            case Loose(scan, ticks, columns, keep):
+            case Loose(scan, ticks, columns, keep, weight):
+                if weight is not None:
+                    columns = (*columns, (weight, Column(weight, pa.bool_())))
                 source = SourceInput(
                     scan.alias, scan.stream, scan.window, conjunction(list(keep)), columns, key, ticks=ticks
                 )
-                return Placed(stage, draft.add_input(source), value.schema, False, spread)
+                index = draft.add_input(source)
+                if weight is not None:
+                    index = draft.add_op(Signed(weight), (index,))
+                return Placed(stage, index, value.schema, value.signed, spread)
             case Placed():
                 port = self.stages[value.stage].port(value.index)
                 derived = DerivedInput(value.stage, value.schema, key, value.signed, port)

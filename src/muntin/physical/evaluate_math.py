@@ -175,7 +175,9 @@ def _round(args: Sequence[Value], kind: pa.DataType) -> Value:
     if pa.types.is_integer(value.type):
         return convert(value if digits >= 0 else _round_integers(value, digits), kind)
     if pa.types.is_decimal(value.type):
-        wide = pc.round(_one_digit_more(value), ndigits=min(digits, value.type.scale), round_mode="half_towards_infinity")
+        wide = pc.round(
+            _one_digit_more(value), ndigits=min(digits, value.type.scale), round_mode="half_towards_infinity"
+        )
         return scale_decimal(wide, kind)
     return convert(_round_floats(value, digits), kind)
 

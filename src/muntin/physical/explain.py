@@ -15,12 +15,18 @@ from muntin.physical.stage import (
     Input,
     Insertions,
     Materialize,
+    Merge,
     Net,
     OneSign,
     Op,
     PhysicalQuery,
+    Repeat,
+    Rewind,
+    RowsWindow,
+    Snap,
     SourceInput,
     Stage,
+    TopRows,
     WindowJoin,
 )
 from muntin.plan.exprs import TRUE, Agg, Expr
@@ -137,3 +143,15 @@ def _op(op: Op, show: Show) -> str:
             return "net equal rows inside an instant"
         case OneSign(sign):
             return "insertions only" if sign > 0 else "deletions only"
+        case RowsWindow(count, slide, by):
+            return f"number the rows and window them: {window_text(Rows(count, slide, by))}"
+        case Rewind(window):
+            return f"window the output: {window_text(window)}"
+        case Snap():
+            return "move to evaluation instants"
+        case Merge(weights):
+            return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
+        case Repeat(times):
+            return f"repeat {show(times)} times"
+        case TopRows(_, count):
+            return f"first {count} rows"

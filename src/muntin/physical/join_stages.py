@@ -57,7 +57,9 @@ def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozens
     return Joined(tuple(stages), stages[-1].schema, terms)
 
 
-def source_columns(scan: Scan, conditions: Conditions, names: list[tuple[str, Expr]], key: tuple[str, ...]) -> SourceInput:
+def source_columns(
+    scan: Scan, conditions: Conditions, names: list[tuple[str, Expr]], key: tuple[str, ...]
+) -> SourceInput:
     """A window as a stage input: its filters pushed into the source, ``names`` computed there."""
     keep = conjunction([local(e) for e in (*conditions.of(scan.alias), *conditions.constant)])
     shipped = tuple((n, local(e)) for n, e in names)
@@ -123,7 +125,7 @@ def _equalities(conditions: Conditions, keys: list[KeyClass], parts: list[_Part]
     found: list[Expr] = []
     for number, key in enumerate(conditions.keys):
         inside = [(p, a) for p in parts for a in sorted(p.aliases & key.aliases)]
-        by_part = {p: a for p, a in reversed(inside)}
+        by_part = dict(reversed(inside))
         if key in keys or len(by_part) < 2:
             continue
         (_, first), *others = by_part.items()
@@ -155,7 +157,10 @@ def _key_column(part: _Part, key: KeyClass, number: int) -> str:
 def _input(part: _Part, key: tuple[str, ...], conditions: Conditions) -> Input:
     if part.scan is None:
         return DerivedInput(part.stage, part.schema, key)
-    terms = {key_name(part.scan.alias, k.term(part.scan.alias), n): k.term(part.scan.alias)
-             for n, k in enumerate(conditions.keys) if part.scan.alias in k.aliases}
+    terms = {
+        key_name(part.scan.alias, k.term(part.scan.alias), n): k.term(part.scan.alias)
+        for n, k in enumerate(conditions.keys)
+        if part.scan.alias in k.aliases
+    }
     names = [(f.name, terms.get(f.name, Column(f.name, f.type))) for f in part.schema]
     return source_columns(part.scan, conditions, names, key)

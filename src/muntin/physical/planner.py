@@ -85,10 +85,12 @@ def _take_apart(query: BoundQuery) -> _Parts:
     project = query.root.input
     if not isinstance(project, Project):
         raise UnsupportedError("this form of query cannot run yet: SELECT ... FROM windows is what can")
-    below, having = project.input, TRUE
+    below = project.input
+    having: Expr = TRUE
     aggregate: Aggregate | None = None
     if isinstance(below, Filter) and isinstance(below.input, Aggregate):
-        below, having = below.input, below.predicate
+        having = below.predicate
+        below = below.input
     if isinstance(below, Aggregate):
         aggregate, below = below, below.input
     where: list[Expr] = []
@@ -149,19 +151,20 @@ def _row_ops(query: BoundQuery, parts: _Parts) -> tuple[Op, ...]:
             if _shows_every_time(parts):
                 return (Insertions(),)
             return (Materialize("changes"), OneSign(1))
-        case "dstream":
+        case _:
             return (Materialize("changes"), OneSign(-1))
 
 
 def _shows_every_time(parts: _Parts) -> bool:
-    """Whether the output has the event time of every window: then equal rows start together, and none is netted away."""
+    """Whether the output has the event time of every window: then equal rows start together, and none is netted
+    away."""
     plain = {e.name for _, e in parts.project if isinstance(e, Column)}
     return all(f"{s.alias}.{s.stream.ts}" in plain for s in parts.scans)
 
 
 def _must_meet(ops: tuple[Op, ...]) -> bool:
     """Whether equal output rows must be on one shard (to be netted)."""
-    return any(isinstance(op, Materialize) and op.emit == "changes" or isinstance(op, Net) for op in ops)
+    return any((isinstance(op, Materialize) and op.emit == "changes") or isinstance(op, Net) for op in ops)
 
 
 def _agree_on_shard(joined: Joined, project: Named) -> bool:
@@ -225,9 +228,7 @@ def _aggregate_inputs(node: Aggregate) -> tuple[Named, tuple[tuple[str, Agg], ..
     arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
     names = {e: f"__x{i}" for i, e in enumerate(arguments)}
     computed = node.groups + tuple((names[e], e) for e in arguments)
-    aggs = tuple(
-        (n, replace(a, arg=None if a.arg is None else Column(names[a.arg], a.arg.type))) for n, a in node.aggs
-    )
+    aggs = tuple((n, replace(a, arg=None if a.arg is None else Column(names[a.arg], a.arg.type))) for n, a in node.aggs)
     return computed, aggs
 
 
@@ -258,5 +259,3 @@ def _groups_agree(joined: Joined, node: Aggregate) -> bool:
 
 def _used(exprs: object) -> frozenset[str]:
     return frozenset(c.name for e in exprs for c in columns_of(e))  # type: ignore[attr-defined]
-
-

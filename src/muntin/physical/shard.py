@@ -18,16 +18,18 @@ from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.kernels.hashing import buffer_values
+from muntin.physical.operators.as_of_join import as_of_join
 from muntin.physical.operators.compute import compute
-from muntin.physical.operators.context import Context
+from muntin.physical.operators.context import Context, concat_rows
 from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
-from muntin.physical.operators.reshape import merge, repeat, rewind, snap
+from muntin.physical.operators.reshape import merge, repeat, rewind, signed, snap
 from muntin.physical.operators.rows_window import rows_window
 from muntin.physical.operators.top_rows import top_rows
 from muntin.physical.operators.window_join import window_join
 from muntin.physical.stage import (
+    AsOfJoin,
     Compute,
     GroupAggregate,
     Input,
@@ -41,6 +43,7 @@ from muntin.physical.stage import (
     Repeat,
     Rewind,
     RowsWindow,
+    Signed,
     Snap,
     SourceInput,
     Stage,
@@ -58,7 +61,8 @@ TS, EXP, SIGN = "__ts", "__exp", "__sign"
 class Progress:
     """Instants in ``[before, watermark)`` are answered by this step; nothing after ``end`` ever is (end of input).
 
-    ``first``: when the query's first row enters, SLIDE apart (FOREVER: none yet). Equal on every shard of a batch; stage 0 derives
+    ``first``: when the query's first row enters, SLIDE apart (FOREVER: none yet). Equal on every shard of a batch;
+    stage 0 derives
     it from the headers, later stages get it from the same shard of the stage before.
     """
 
@@ -91,7 +95,9 @@ def wire_schema(source: Input) -> pa.Schema:
     return pa.schema(fields)
 
 
-def advance(query: PhysicalQuery, state: ShardState, headers: Sequence[Header], now: int, finish: bool = False) -> Progress:
+def advance(
+    query: PhysicalQuery, state: ShardState, headers: Sequence[Header], now: int, finish: bool = False
+) -> Progress:
     """Move the clocks kept in ``state.heads`` over one batch of headers; ``finish`` completes every instant."""
     heads = state.heads
     stored = heads.get("clocks")
@@ -104,7 +110,8 @@ def advance(query: PhysicalQuery, state: ShardState, headers: Sequence[Header], 
     first = heads.get("first", FOREVER)
     if first >= before:  # not answered yet: an earlier row may still come
         first = max(before, _first_instant(query, clocks))
-    watermark, end = stage_watermark(clocks, now, before), FOREVER
+    awake = [c for c, s in zip(clocks, query.streams, strict=True) if not s.static]
+    watermark, end = stage_watermark(awake, now, before), FOREVER
     if finish:
         watermark, end = FOREVER, _last_instant(query, clocks)
     heads |= {"clocks": [c.to_json() for c in clocks], "watermark": watermark, "first": first}
@@ -124,8 +131,6 @@ def step(
     Rows without a shard key live on shard 0; only there does an ungrouped aggregate answer over an empty window.
     """
     plan = query.stages[stage]
-    if shard != 0:
-        progress = replace(progress, first=FOREVER)
     late: list[tuple[int, pa.RecordBatch]] = []
     values: list[Batch] = []
     marks: list[NDArray[np.int64]] = []
@@ -133,12 +138,14 @@ def step(
         rows = _empty(source) if rows is None else rows
         if isinstance(source, SourceInput):
             rows, too_late = _on_time(rows, progress.before)
-            if too_late is not None:
+            if too_late is not None and not source.stream.static:
                 late.append((position, too_late))
+            if source.stream.static:
+                rows = _since_first(state, f"static{position}", rows, progress)
         values.append(_interval_rows(query, source, rows))
         if isinstance(source, SourceInput) and source.instants_only:
             marks += [values[-1].ts, values[-1].exp]
-    ctx = _context(query, state, marks, progress)
+    ctx = replace(_context(query, state, marks, progress), home=shard == 0)
     _run(plan, state, values, ctx)
     return StepOutput(tuple(values[v] for v in plan.emitted()), late)
 
@@ -201,6 +208,10 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return rewind(op, batch)
         case Snap(ticks):
             return snap(ticks, batch)
+        case Signed(column):
+            return signed(column, batch)
+        case AsOfJoin():
+            return as_of_join(op, state, name, data, ctx)
         case Merge(weights):
             return merge(weights, data)
         case Repeat(times):
@@ -221,6 +232,19 @@ def _on_time(rows: pa.RecordBatch, before: int) -> tuple[pa.RecordBatch, pa.Reco
     if not late.any():
         return rows, None
     return rows.take(pa.array(np.flatnonzero(~late))), rows.take(pa.array(np.flatnonzero(late)))
+
+
+def _since_first(state: ShardState, structure: str, rows: pa.RecordBatch, progress: Progress) -> pa.RecordBatch:
+    """Rows of a static table: there from the query's first instant on, and held back until that is known."""
+    if rows.num_rows:
+        state.append(structure, rows)
+    if progress.first >= progress.watermark:
+        return rows.slice(0, 0)
+    held = [c.load() for c in state.list(structure)]
+    state.keep(structure, lambda _: False)
+    whole = concat_rows([rows.slice(0, 0), *held])
+    at = whole.schema.get_field_index(TS)
+    return whole.set_column(at, TS, pa.array(np.full(whole.num_rows, progress.first, np.int64)))
 
 
 def _interval_rows(query: PhysicalQuery, source: Input, rows: pa.RecordBatch) -> Batch:
@@ -246,9 +270,7 @@ def _seen(
     return ticks.at_or_after(start), ticks.at_or_after(exp)
 
 
-def _context(
-    query: PhysicalQuery, state: ShardState, marks: list[NDArray[np.int64]], progress: Progress
-) -> Context:
+def _context(query: PhysicalQuery, state: ShardState, marks: list[NDArray[np.int64]], progress: Progress) -> Context:
     until = min(progress.watermark, progress.end + 1)
     instants = _instants(state, "instants", marks, progress.before, until) if marks else None
     return Context(progress.before, progress.watermark, progress.end, progress.first, instants, pane_of(query))
@@ -311,7 +333,7 @@ def _last_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
 
 def _windows(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> list[tuple[SourceInput, SourceClock]]:
     position = {s.name: i for i, s in enumerate(query.streams)}
-    sources = [i for s in query.stages for i in s.inputs if isinstance(i, SourceInput)]
+    sources = [i for s in query.stages for i in s.inputs if isinstance(i, SourceInput) and not i.stream.static]
     return [(s, clocks[position[s.stream.name]]) for s in sources]
 
 

@@ -37,9 +37,10 @@ def arrive(stream: Stream, rows: pa.RecordBatch, source: int, partition: int = 0
     valid = validity_of(column)
     bad = int((~valid).sum()) if len(valid) else 0
     if bad and stream.on_bad_time == "fail":
+        row = int(np.flatnonzero(~valid)[0])
         raise DataError(
-            f"stream {stream.name!r}: row {int(np.flatnonzero(~valid)[0])} of partition {partition} has no event time in "
-            f"column {stream.ts!r}. Mend the data, or register the stream with on_bad_time='drop' to leave such rows out"
+            f"stream {stream.name!r}: row {row} of partition {partition} has no event time in column {stream.ts!r}. "
+            "Mend the data, or register the stream with on_bad_time='drop' to leave such rows out"
         )
     if bad:
         rows, ts = rows.take(pa.array(np.flatnonzero(valid))), ts[valid]
@@ -56,5 +57,3 @@ def ship(source: SourceInput, arrived: Arrived) -> pa.RecordBatch:
     columns = project(source.columns, arrived.rows.take(pa.array(kept)))
     arrays = [*columns.columns, pa.array(arrived.ts[kept])]
     return pa.RecordBatch.from_arrays(arrays, names=[n for n, _ in source.columns] + [TS])
-
-

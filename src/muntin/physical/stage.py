@@ -2,7 +2,8 @@
 
 A query's rows travel::
 
-    source rows --keep, columns (stateless)--> Input of stage 0 --ops per shard--> Derived input of stage 1 --> ... --> result
+    source rows --keep, columns (stateless)--> Input of stage 0 --ops per shard--> Derived input of stage 1 --> ...
+    --> result
 
 Everything here is frozen and picklable: it is shipped to the workers and its ``signature`` names the state on disk.
 """
@@ -24,7 +25,8 @@ class SourceInput:
     """Rows of a registered stream, made ready in Spark SQL (or by ``physical.evaluate`` on the local runtime).
 
     ``keep``: rows to keep (over the stream's own column names, without alias); ``columns``: what to ship, by name. Rows
-    that fail ``keep`` are not shipped, but count for progress. ``instants_only``: the rows feed no operator; they tell a
+    that fail ``keep`` are not shipped, but count for progress. ``instants_only``: the rows feed no operator; they
+    tell a
     query that answers whenever any row enters or leaves a window when that is (no columns, every row kept).
     ``shard_key``: names among ``columns`` whose hash chooses the shard; () puts every row on shard 0.
     """
@@ -46,7 +48,8 @@ class SourceInput:
 
 @dataclass(frozen=True)
 class DerivedInput:
-    """Rows that an earlier stage of the same query (``stage``) emits at ``port``; ``signed``: with weights of +1 and -1."""
+    """Rows that an earlier stage of the same query (``stage``) emits at ``port``; ``signed``: with weights of +1 and
+    -1."""
 
     stage: int
     schema: Schema
@@ -83,7 +86,8 @@ class GroupAggregate:
     """Aggregates of interval rows by ``groups``; ungrouped when empty.
 
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
-    groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the instant). An ungrouped aggregate has an answer from
+    groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the
+    instant). An ungrouped aggregate has an answer from
     the query's first row on (``from_input``: from the first row that reaches it), over an empty window too.
     """
 
@@ -146,6 +150,22 @@ class Rewind:
 
 
 @dataclass(frozen=True)
+class Signed:
+    """Rows of a table's feed, weighted by the boolean ``column`` (false: -1), which is then dropped."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class AsOfJoin:
+    """Each row of the first input with the rows of the second that are there when it starts; later changes of the
+    second
+    do not matter (non-retroactive relation, thesis 3.3.1). Results live as long as the first input's row."""
+
+    keys: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class Snap:
     """Move both ends of validity to the evaluation instants; rows that none sees are left out."""
 
@@ -185,6 +205,8 @@ Op = (
     | RowsWindow
     | Rewind
     | Snap
+    | Signed
+    | AsOfJoin
     | Merge
     | Repeat
     | TopRows
@@ -246,7 +268,8 @@ class PhysicalQuery:
 
     @property
     def result_schema(self) -> Schema:
-        """Columns of the result in order: the query's own, then ``ts`` (``_ts`` if taken), ``op``, ``exp`` as they apply.
+        """Columns of the result in order: the query's own, then ``ts`` (``_ts`` if taken), ``op``, ``exp`` as they
+        apply.
 
         Time columns are timestamps with microseconds in UTC; ``op`` is a string.
         """

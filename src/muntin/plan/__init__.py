@@ -1,1 +1,2 @@
-"""Logical plans: frozen nodes that check themselves, windows, expressions, update patterns. No behaviour of operators."""
+"""Logical plans: frozen nodes that check themselves, windows, expressions, update patterns. No behaviour of
+operators."""

@@ -8,7 +8,11 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from muntin.core.errors import ConfigError
-from muntin.core.schema import Schema
+from muntin.core.schema import Field, Schema
+
+
+TABLE_ORDER = -1
+"""Updates of tables come before stream rows of the same instant."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Stream:
     ts_unit: int = 1
     order: int = 0
     order_by: str | None = None
+    static: bool = False
+    """All its rows are there from the start (a static table): it never holds the watermark back."""
 
     def __post_init__(self) -> None:
         if self.schema.get(self.ts) is None:
@@ -49,6 +55,14 @@ class Table:
     name: str
     schema: Schema
     kind: OneOf["static", "nrr", "relation"] = "static"
+
+    @property
+    def feed(self) -> Stream:
+        """The stream of updates that the table is made of: its columns, the event time ``__at`` (microseconds; of a
+        static table before every instant) and ``__add`` (false: the row goes). An update of a row is a deletion and an
+        insertion at one instant."""
+        fields = (*self.schema.fields, Field("__at", pa.int64()), Field("__add", pa.bool_()))
+        return Stream(self.name, Schema(fields), "__at", order=TABLE_ORDER, static=self.kind == "static")
 
 
 @dataclass(frozen=True)

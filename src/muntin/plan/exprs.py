@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 FUNCTIONS: frozenset[str] = frozenset(
-    # arithmetic: Spark's rules (non-ANSI): x / 0 and x % 0 are NULL, int / int is double, overflow wraps nothing silently
+    # arithmetic: Spark's rules (non-ANSI): x / 0 and x % 0 are NULL, int / int is double, overflow wraps nothing
+    # silently
     ["add", "sub", "mul", "div", "intdiv", "mod", "neg", "abs", "round", "floor", "ceil", "sqrt", "power", "sign"]
     # comparison (NaN = NaN, NaN above every number, -0.0 = 0.0) and three-valued logic
     + ["eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "and", "or", "not", "is_null", "is_not_null"]
@@ -64,11 +65,13 @@ class Agg:
 
     ``fn``: count, count_distinct, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between
     neighbours); stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then arrival; NULL counts as a
-    value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the catalog's function.
+    value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the
+    catalog's function.
 
     Result types: counts int64; sum of integers int64, of floats double, of decimal(p, s) decimal(min(38, p + 10), s);
     avg, median, quantile and deviations double (decimals too); collect list<argument's type>; the others the
-    argument's type, user-defined ones as registered. Other NULL arguments are skipped; over no values a count is 0, collect
+    argument's type, user-defined ones as registered. Other NULL arguments are skipped; over no values a count is 0,
+    collect
     is empty and the others are NULL (so are the _samp forms over one value).
     """
 

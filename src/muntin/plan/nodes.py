@@ -94,9 +94,7 @@ class Aggregate:
 
     @property
     def schema(self) -> Schema:
-        return Schema(
-            tuple(Field(n, e.type) for n, e in self.groups) + tuple(Field(n, a.type) for n, a in self.aggs)
-        )
+        return Schema(tuple(Field(n, e.type) for n, e in self.groups) + tuple(Field(n, a.type) for n, a in self.aggs))
 
     @property
     def inputs(self) -> tuple[Node, ...]:

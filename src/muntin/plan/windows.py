@@ -92,7 +92,8 @@ class Ticks:
 
 
 def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Instants, Instants]:
-    """``(start, exp)`` of rows with event times ``ts``, as its own SLIDE shows them; rows never visible have start >= exp.
+    """``(start, exp)`` of rows with event times ``ts``, as its own SLIDE shows them; rows never visible have start
+    >= exp.
 
     half_open: start = ts, exp = ts + T; closed: exp = ts + T + granule; start: start = ts + granule(1 us),
     exp = ts + T + 1 us; then both ends move to the first own tick at or after them.

@@ -9,9 +9,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from muntin.core.errors import UnsupportedError
 from muntin.plan.catalog import Catalog, Stream
-from muntin.plan.nodes import BoundQuery, TableScan, walk
+from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import QueryOptions
 from muntin.reference import ResultRow, Tables, run
 from muntin.verify.arrow import from_table, to_table
@@ -75,11 +74,10 @@ def run_on_local(job: Job, shards: int = 2) -> Outcome:
     from muntin.physical.planner import plan_query
 
     query = job.bind()
-    if any(isinstance(n, TableScan) for n in walk(query.root)):
-        raise UnsupportedError("the local runtime reads no tables yet")
     physical = plan_query(query)
     pipeline = LocalPipeline(physical, shards)
-    tables = [pipeline.push(_batch(physical.streams, job.rows))]
+    feeds = _feeds(physical.streams, job)
+    tables = [pipeline.push(_batch([s for s in physical.streams if s.name not in feeds], job.rows) | feeds)]
     if job.complete is not None:
         tables += [pipeline.heartbeat(job.complete + 1), pipeline.push(_batch(physical.streams, job.late))]
     tables.append(pipeline.finish() if job.until is None else pipeline.heartbeat(job.until + 1))
@@ -89,3 +87,20 @@ def run_on_local(job: Job, shards: int = 2) -> Outcome:
 
 def _batch(streams: Sequence[Stream], rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pa.Table]:
     return {s.name: to_table(s, rows.get(s.name, ())) for s in streams}
+
+
+def _feeds(streams: Sequence[Stream], job: Job) -> dict[str, pa.Table]:
+    """The updates of the query's tables as their feeds take them; rows that are always there come first of all."""
+    found = {}
+    for stream in streams:
+        table = job.catalog.table(stream.name)
+        if table is None or job.catalog.stream(stream.name) is not None:
+            continue
+        rows = [
+            {**row[2], "__at": row[0], "__add": row[1] == "+"}
+            if isinstance(row, tuple)
+            else {**row, "__at": 0, "__add": True}
+            for row in job.tables.get(table.name, ())
+        ]
+        found[stream.name] = to_table(stream, rows)
+    return found

@@ -97,10 +97,10 @@ class SumExact:
         column = ev.rows.column(self.arg)
         low, high = _words(column)
         out_low, out_high, out_count = (np.empty(len(plan.group), np.int64) for _ in range(3))
-        counters = [table.counter(f"{self.name}.{part}") for part in ("low", "high", "n")]
+        s_low, s_high, s_count = (table.counter(f"{self.name}.{part}") for part in ("low", "high", "n"))
         sums.sum_int128(
-            ev.group, ev.sign, validity_of(column), low, high, plan.ev_end, plan.em_end, *counters, plan.group,
-            out_low, out_high, out_count,
+            ev.group, ev.sign, validity_of(column), low, high, plan.ev_end, plan.em_end,
+            s_low, s_high, s_count, plan.group, out_low, out_high, out_count,
         )  # fmt: skip
         none = out_count == 0
         if self.fn == "avg":
@@ -117,7 +117,9 @@ class SumExact:
             mask = pa.array(~none).buffers()[1] if none.any() else None
             return pa.Array.from_buffers(self.type, len(low), [mask, pa.py_buffer(words)])
         if not (sums.fits_int64(low, high) | none).all():
-            raise DataError(f"SUM over {self.arg} is outside 64 bits; sum a DECIMAL or DOUBLE instead (CAST the argument)")
+            raise DataError(
+                f"SUM over {self.arg} is outside 64 bits; sum a DECIMAL or DOUBLE instead (CAST the argument)"
+            )
         return pa.array(low, mask=none)
 
 

@@ -28,6 +28,8 @@ class Context:
     instants: NDArray[np.int64] | None
     pane: int | None
     fifo: tuple[bool, ...] = ()
+    home: bool = True
+    """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
 
     @property
     def until(self) -> int:

@@ -20,7 +20,8 @@ _BEFORE = np.int64(-(2**62))
 
 @dataclass(frozen=True)
 class Extreme:
-    """MIN or MAX of any ordered type. State: candidate rows by group; the newest chunk that has a group is its truth."""
+    """MIN or MAX of any ordered type. State: candidate rows by group; the newest chunk that has a group is its
+    truth."""
 
     name: str
     arg: str

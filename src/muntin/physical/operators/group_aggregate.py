@@ -51,8 +51,9 @@ def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Bat
 
 
 def _first(op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context) -> int:
-    """From when on an ungrouped aggregate has an answer: the query's first row, or its input's where only that counts."""
-    first = ctx.first
+    """From when on an ungrouped aggregate has an answer: the query's first row, or its input's where only that
+    counts."""
+    first = ctx.first if ctx.home else FOREVER
     if op.from_input:
         seen = min([state.heads.get(f"{name}.first", FOREVER), *batch.ts[:1].tolist()])
         state.heads[f"{name}.first"] = first = seen
@@ -193,5 +194,3 @@ def _rows(op: GroupAggregate, replay: Replay, values: list[pa.Array], emission: 
     if not names:
         return no_columns(len(group))
     return pa.RecordBatch.from_arrays([*keys, *shown], names=names)
-
-

@@ -107,7 +107,9 @@ def _snapshots(op: Materialize, state: ShardState, name: str, batch: Batch, ctx:
     rows = concat_rows(stored)
     start, exp = int64s(rows, START), int64s(rows, EXP)
     if op.ticks is not None:
-        instants = tick_times(live_spans(start, exp), op.ticks.slides, op.ticks.origins, ctx.low, ctx.until)
+        instants = tick_times(
+            live_spans(start, exp), op.ticks.slides, op.ticks.origins, max(ctx.low, ctx.first), ctx.until
+        )
     else:
         assert ctx.instants is not None
         instants = ctx.instants

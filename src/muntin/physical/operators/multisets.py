@@ -26,7 +26,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Ordered:
-    """Pairs of one step in order. ``place`` by event; ``begin``: first place by group; ``pair``: the pair at each place."""
+    """Pairs of one step in order. ``place`` by event; ``begin``: first place by group; ``pair``: the pair at each
+    place."""
 
     pairs: KeyedTable
     ids: Ints
@@ -37,7 +38,8 @@ class _Ordered:
 
 
 def _ordered(replay: Replay, structure: str, columns: list[str]) -> _Ordered:
-    """The pairs of a step: those remembered and those that it brings. ``columns``: the value, most significant first."""
+    """The pairs of a step: those remembered and those that it brings. ``columns``: the value, most significant
+    first."""
     ev = replay.events
     value = [ev.rows.column(c) for c in columns]
     keys = pa.RecordBatch.from_arrays([*ev.keys.columns, *value], names=[*ev.keys.schema.names, *columns])
@@ -84,7 +86,8 @@ class OrderStatistic:
         if not self.blend:
             return lower
         upper = _at(column, found.pair, high)
-        return _between(lower.cast(pa.float64()), upper.cast(pa.float64()), self.q * (total - 1) % 1.0)
+        share = np.asarray(self.q * (total - 1) % 1.0, np.float64)
+        return _between(lower.cast(pa.float64()), upper.cast(pa.float64()), share)
 
 
 def _at(column: pa.Array, pair: Ints, place: Ints) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from muntin.core.batch import Batch
+from muntin.core.batch import Batch, no_columns
 from muntin.physical.evaluate import evaluate
 from muntin.physical.stage import Rewind
 from muntin.plan.exprs import Expr
@@ -48,3 +48,12 @@ def _renamed(batch: Batch, names: list[str]) -> Batch:
 def _weighted(batch: Batch, weight: int) -> Batch:
     sign = np.ones(len(batch), np.int8) if batch.sign is None else batch.sign
     return Batch(batch.columns, batch.ts, batch.exp, sign * np.int8(weight))
+
+
+def signed(column: str, batch: Batch) -> Batch:
+    """Rows weighted by a boolean column, which goes: the updates of a table."""
+    add = np.asarray(batch.columns.column(column).to_numpy(zero_copy_only=False), np.bool_)
+    kept = batch.columns.select([n for n in batch.columns.schema.names if n != column])
+    if not kept.schema.names:
+        kept = no_columns(len(batch))
+    return Batch(kept, batch.ts, batch.exp, np.where(add, 1, -1).astype(np.int8))

@@ -1,6 +1,7 @@
 """The sequencer: windows of the latest rows (``[ROWS n]``, ``[PARTITION BY k ROWS n]``), exact over the whole stream.
 
-Row number i of a partition is in the window from the moment at which the count reaches i (with SLIDE m: the next multiple
+Row number i of a partition is in the window from the moment at which the count reaches i (with SLIDE m: the next
+multiple
 of m) until it reaches i + n (rounded up likewise). The moment it leaves is known only when that later row comes, so the
 output is signed: an open row, and later a negative tuple; a row that comes and goes within one step has an interval.
 State: the last n (+ m) rows of each partition.

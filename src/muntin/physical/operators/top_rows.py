@@ -1,6 +1,7 @@
 """ORDER BY ... LIMIT k over a window: the changes of the first k rows, with rows that come back when others leave.
 
-All live rows are remembered, as pairs (row, multiplicity); a step sorts the rows that it knows and keeps a counting tree
+All live rows are remembered, as pairs (row, multiplicity); a step sorts the rows that it knows and keeps a counting
+tree
 over them, so an instant costs k searches, whatever the window holds (thesis 2.2.2, holistic aggregates).
 """
 

@@ -4,7 +4,8 @@ Each input's window is a list of chunks in bucket order with their directory sto
 rebuilt to be probed. A combination is emitted once, in the step in which its last part starts: for input i the rows
 that start in this step meet rows of inputs before i that have started by now and of inputs after i that had started
 before (Golab & Ozsu, section 3; exactly once as in the thesis' Algorithm 4). Results are valid while all parts are.
-Rows of signed inputs carry a weight of +1 or -1 (a negative tuple takes its row away from then on); a result's weight is
+Rows of signed inputs carry a weight of +1 or -1 (a negative tuple takes its row away from then on); a result's
+weight is
 the product, since a join is linear in each input.
 Cost: work proportional to the new rows, their bucket mates and the results, times the number of chunks.
 """
@@ -62,20 +63,20 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     names = [f"{name}.in{i}" for i in range(len(batches))]
     for structure, batch, keys in zip(names, batches, op.keys, strict=True):
-        _insert(state, structure, batch, keys)
-    windows = [[_Open(c) for c in state.list(s)] for s in names]
+        store_rows(state, structure, batch, keys)
+    windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
     schemas = [b.columns.schema for b in batches]
     results = _pairs(op, windows, schemas, ctx) if len(windows) == 2 else _combinations(op, windows, schemas, ctx)
     for structure, batch in zip(names, batches, strict=True):
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
         pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-        merge_closed(state, structure, ctx.high, pane, rebuild=_rebuild)
+        merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
     if results:
         return Batch.concat(results)
     return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
 
 
-def _pairs(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
+def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
     """Results of a binary join, chunk against chunk: no references across chunks have to be kept."""
     results = []
     for i, j in ((0, 1), (1, 0)):
@@ -114,7 +115,9 @@ def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -
     return rows.select(schema.names).take(pa.array(index)) if schema.names else no_columns(len(index))
 
 
-def _combinations(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
+def _combinations(
+    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context
+) -> list[Batch]:
     """Results of an n-way join: origins extended window by window, rows gathered at the end."""
     results = []
     for i in range(len(windows)):
@@ -128,7 +131,7 @@ def _combinations(op: WindowJoin, windows: list[list[_Open]], schemas: list[pa.S
     return results
 
 
-class _Open:
+class OpenChunk:
     """A chunk of a window, opened when first probed."""
 
     def __init__(self, chunk: Chunk) -> None:
@@ -157,7 +160,8 @@ class _Open:
         return np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column)]
 
 
-def _insert(state: ShardState, structure: str, batch: Batch, keys: tuple[str, ...]) -> None:
+def store_rows(state: ShardState, structure: str, batch: Batch, keys: tuple[str, ...]) -> None:
+    """Append rows as a chunk in bucket order, with its directory; ``keys``: the columns that are hashed."""
     if len(batch) == 0:
         return
     key_columns = [batch.columns.column(k) for k in keys]
@@ -176,7 +180,8 @@ def _in_buckets(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.take(pa.array(order)).append_column(DIRECTORY, pa.array(directory))
 
 
-def _rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
+def rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of several chunks as one chunk in bucket order, without what negative tuples took away."""
     plain = rows.drop_columns([DIRECTORY])
     if WEIGHT in rows.schema.names:
         plain = cancel(plain, WEIGHT)
@@ -185,7 +190,7 @@ def _rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
     return _in_buckets(plain.take(pa.array(np.argsort(int64s(plain, START), kind="stable"))))
 
 
-def _fresh(window: list[_Open], ctx: Context) -> Fresh | None:
+def _fresh(window: list[OpenChunk], ctx: Context) -> Fresh | None:
     refs, hashes, starts, exps = [], [], [], []
     for number, chunk in enumerate(window):
         mask = chunk.starting(ctx)
@@ -202,7 +207,7 @@ def _fresh(window: list[_Open], ctx: Context) -> Fresh | None:
     return Fresh(Refs.concat(refs), np.concatenate(hashes), np.concatenate(starts), np.concatenate(exps))
 
 
-def _new_combinations(i: int, windows: list[list[_Open]], ctx: Context) -> list[Refs] | None:
+def _new_combinations(i: int, windows: list[list[OpenChunk]], ctx: Context) -> list[Refs] | None:
     """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
     fresh = _fresh(windows[i], ctx)
     if fresh is None:
@@ -212,7 +217,9 @@ def _new_combinations(i: int, windows: list[list[_Open]], ctx: Context) -> list[
     origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
     for j in order:
-        begin, found, f_start, f_exp = _candidates(fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j])
+        begin, found, f_start, f_exp = _candidates(
+            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j]
+        )
         left, right = extend((origin, start, exp), (begin, f_start, f_exp))
         if len(left) == 0:
             return None
@@ -225,7 +232,7 @@ def _new_combinations(i: int, windows: list[list[_Open]], ctx: Context) -> list[
 
 
 def _candidates(
-    fresh: Fresh, probing: Ints, window: list[_Open], limit: int, fifo: bool
+    fresh: Fresh, probing: Ints, window: list[OpenChunk], limit: int, fifo: bool
 ) -> tuple[Ints, Refs, Ints, Ints]:
     """Partners of the ``probing`` origins in one window: (begin by origin, rows, start, exp), sorted by origin."""
     side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
@@ -276,7 +283,7 @@ def _emit(
     return result.where(same)
 
 
-def _gather(refs: Refs, window: list[_Open]) -> pa.RecordBatch:
+def _gather(refs: Refs, window: list[OpenChunk]) -> pa.RecordBatch:
     """The referenced rows, in order, from however many chunks."""
     numbers = np.unique(refs.chunk)
     if len(numbers) == 1:
