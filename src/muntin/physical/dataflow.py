@@ -206,7 +206,9 @@ class _Planner:
         own = [c for c in conditions if _names(c) <= theirs]
         relation = self.drafts.filter(relation, conjunction(own))
         pairs = {c: p for c in conditions if (p := _equality(c, mine, theirs)) is not None}
-        usable = [[Call("is_not_null", (t,), _BOOL) for t in side] for side in zip(*pairs.values(), strict=True)]
+        usable: list[list[Expr]] = [
+            [Call("is_not_null", (t,), _BOOL) for t in side] for side in zip(*pairs.values(), strict=True)
+        ]
         if usable:
             value = self.drafts.filter(value, conjunction(usable[0]))
             relation = self.drafts.filter(relation, conjunction(usable[1]))

@@ -9,6 +9,7 @@ from muntin.cql.unparse import to_spark_sql
 from muntin.physical.choose_state import structure_of
 from muntin.physical.shard import pane_of
 from muntin.physical.stage import (
+    AsOfJoin,
     Compute,
     DerivedInput,
     GroupAggregate,
@@ -23,6 +24,7 @@ from muntin.physical.stage import (
     Repeat,
     Rewind,
     RowsWindow,
+    Signed,
     Snap,
     SourceInput,
     Stage,
@@ -151,6 +153,10 @@ def _op(op: Op, show: Show) -> str:
             return "move to evaluation instants"
         case Merge(weights):
             return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
+        case Signed():
+            return "weights of a table's updates"
+        case AsOfJoin(keys):
+            return "join as of the row's start on " + (" = ".join(", ".join(k) for k in keys) or "nothing")
         case Repeat(times):
             return f"repeat {show(times)} times"
         case TopRows(_, count):

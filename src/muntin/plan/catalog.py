@@ -10,7 +10,6 @@ import pyarrow as pa
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 
-
 TABLE_ORDER = -1
 """Updates of tables come before stream rows of the same instant."""
 

@@ -60,11 +60,12 @@ def _partners(
     side = (hash_columns(keys, len(fresh)), fresh.ts, fresh.ts + 1)  # what has started by the row's own instant
     lefts, found = [np.empty(0, np.int64)], [_none(schema)]
     for chunk in (OpenChunk(c) for c in state.list(structure)):
-        left, right, _, _, _ = probe(side, chunk.probe_side(), chunk.directory(), ctx.high, False)
-        lefts.append(left.astype(np.int64))
+        near, right, _, _, _ = probe(side, chunk.probe_side(), chunk.directory(), ctx.high, False)
+        lefts.append(near.astype(np.int64))
         names = [*schema.names, WEIGHT]
         found.append(chunk.rows.select(names).take(pa.array(right)))
-    left, rows = np.concatenate(lefts), concat_rows(found)
+    left: Ints = np.concatenate(lefts).astype(np.int64)
+    rows = concat_rows(found)
     same = np.ones(len(left), np.bool_)
     for key, other in zip(keys, op.keys[1], strict=True):
         same &= columns_equal(key.take(pa.array(left)), rows.column(other))
