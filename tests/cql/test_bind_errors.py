@@ -61,9 +61,14 @@ WORDS = [
     "delay", "*", "WHERE", "=", "GROUP BY", "COUNT", "HAVING", "JOIN", "ON", "weather", "w", "AS", "Istream",
     "'x'", "AND", "NOT", "IN", "CASE", "WHEN", "END", "INTERVAL", "CAST", "ROWS", "PARTITION BY", ".", ";",
     "-", "'", "`", "NULL", "UNION", "ORDER BY", "LIMIT", "DISTINCT", "WITH", "/*", "--", "$", "{", "}", ":",
-    "?", "@", "VALUES", "LATERAL", "TABLE", "\n", "é", "\\",
+    "?", "@", "VALUES", "LATERAL", "TABLE", "\n", "é", "\\", "EXISTS", "INTERNAL", "Wstream", "restore", "LEFT JOIN",
+    "ANTI JOIN", "EXCEPT ALL", "busy", "late", "rates", "fleet", "1", "(SELECT", "HAVING COUNT(*) > 1", "MEDIAN(delay)",
+    "[ROWS 3]", "SLIDE 3", "ORDER BY 1 LIMIT 2", "ON TRUE", "Istream-restore(", "AS x",
 ]  # fmt: skip
-STARTS = ["", "SELECT ", "SELECT origin FROM flights [", "SELECT origin FROM flights [NOW] WHERE ", "Istream("]
+STARTS = [
+    "", "SELECT ", "SELECT origin FROM flights [", "SELECT origin FROM flights [NOW] WHERE ", "Istream(",
+    "SELECT origin FROM flights [NOW] WHERE EXISTS (SELECT 1 FROM ", "SELECT * FROM (SELECT origin FROM ",
+]  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)

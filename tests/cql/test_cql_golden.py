@@ -14,8 +14,8 @@ if os.environ.get("MUNTIN_GOLDEN") == "write":
 
 ALL = [pytest.param(c, id=f"{p.stem}-{c.title}") for p in sorted(SCRIPTS.glob("*.cql")) for c in cases_of(p)]
 TAGS = {
-    "aggregate", "alias", "error", "expression", "group", "having", "join", "later", "names", "output", "syntax",
-    "time", "types", "window",
+    "aggregate", "alias", "derived", "error", "expression", "group", "having", "internal", "join", "later", "names",
+    "output", "restore", "set", "subquery", "syntax", "table", "time", "top", "types", "view", "window", "wstream",
 }  # fmt: skip
 
 

@@ -100,6 +100,91 @@ def test_round_trip(text: str) -> None:
     assert to_cql(bind(printed, CATALOG)) == printed
 
 
+ITEMS = [
+    "flights [ROWS 5] AS s{n}", "flights [RANGE 1 HOUR] AS s{n}", "flights AS s{n}",
+    "flights [PARTITION BY origin, carrier ROWS 2] AS s{n}",
+    "(SELECT seq, delay, origin FROM flights [NOW] WHERE delay > 3) AS s{n}",
+    "(Istream(SELECT seq, delay, origin FROM flights [RANGE 1 HOUR])) [ROWS 3] AS s{n}",
+    "(SELECT seq, delay, origin FROM flights [RANGE 1 HOUR INTERNAL]) [PARTITION BY origin ROWS 1] AS s{n}",
+    "(SELECT origin, MAX(delay) AS delay, COUNT(*) AS seq FROM flights [NOW] GROUP BY origin) AS s{n}",
+    "(SELECT seq, delay, origin FROM flights [NOW] UNION SELECT code, 1, origin FROM weather [NOW]) AS s{n}",
+    "(SELECT seq, delay, origin FROM flights [NOW] ORDER BY dist, 2 DESC LIMIT 4) AS s{n}",
+]  # fmt: skip
+JOINS = [
+    ", {}",
+    " JOIN {} ON {}",
+    " LEFT JOIN {} ON {}",
+    " RIGHT JOIN {} ON {}",
+    " FULL JOIN {} ON {}",
+    " CROSS JOIN {}",
+]
+
+
+@st.composite
+def sources(draw: st.DrawFn, first: int, count: int) -> str:
+    """A FROM clause of ``count`` items with aliases ``s<first>``, ...; each has seq, delay and origin."""
+    text = draw(st.sampled_from(ITEMS)).format(n=first)
+    for n in range(first + 1, first + count):
+        on = f"s{n}.origin = s{n - 1}.origin AND s{n}.delay < s{n - 1}.delay"
+        text += draw(st.sampled_from(JOINS)).format(draw(st.sampled_from(ITEMS)).format(n=n), on)
+    return text
+
+
+@st.composite
+def conditions(draw: st.DrawFn, alias: str, depth: int) -> str:
+    """Conditions on ``alias`` between ANDs, some with sub-queries that use its columns."""
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        inner = draw(sources(depth * 10, 1)) if depth < 3 else ""
+        kinds = ["{a}.delay > 2", "({a}.seq < 3 AND {a}.origin <> 'x')", "({a}.delay = 2 OR {a}.seq = 3)"]
+        if depth < 3:
+            kinds += [
+                "EXISTS (SELECT 1 FROM {i} WHERE {w} AND {s}.seq = {a}.seq)",
+                "{a}.seq IN (SELECT {s}.seq FROM {i} WHERE {w})",
+                "NOT EXISTS (SELECT DISTINCT {s}.seq FROM {i} WHERE {s}.delay < {a}.delay AND {w})",
+                "{a}.delay NOT IN (SELECT {s}.seq FROM {i} WHERE {w} AND {s}.origin = {a}.origin)",
+                "{a}.seq >= (SELECT COUNT(*) - MAX({s}.delay) FROM {i} WHERE {s}.origin = {a}.origin AND {w})",
+                "({a}.seq = (SELECT {s}.seq FROM {i} WHERE {w}) OR {a}.delay < (SELECT MIN({s}.seq) FROM {i}) + 1)",
+                "{a}.seq IN (SELECT MAX({s}.seq) AS m FROM {i} WHERE {w} GROUP BY {s}.origin HAVING COUNT(*) > 1)",
+            ]  # fmt: skip
+        kind = draw(st.sampled_from(kinds))
+        within = draw(conditions(f"s{depth * 10}", depth + 1)) if "{w}" in kind else ""
+        parts.append(kind.format(a=alias, s=f"s{depth * 10}", i=inner, w=within))
+    return " AND ".join(parts)
+
+
+@st.composite
+def wide_queries(draw: st.DrawFn) -> str:
+    """A query with joins of all sorts, sub-queries, DISTINCT or groups, ORDER BY ... LIMIT, set operations, wrapper."""
+    body = f"FROM {draw(sources(0, draw(st.integers(1, 3))))} WHERE {draw(conditions('s0', 1))}"
+    scalar = "(SELECT MAX(x.seq) FROM flights [NOW] AS x WHERE x.origin = s0.origin) AS m"
+    heads = [f"SELECT s0.origin, {scalar}", "SELECT DISTINCT s0.origin, s0.seq AS m", "SELECT s0.origin, s0.delay AS m"]
+    group = "SELECT s0.origin, MEDIAN(s0.delay) + COUNT(*) AS m"
+    head = draw(st.sampled_from([*heads, group]))
+    if head == group:
+        body += " GROUP BY s0.origin"
+        body += draw(
+            st.sampled_from(["", " HAVING QUANTILE(s0.seq, 0.5) > (SELECT COUNT(*) FROM flights [ROWS 3] AS s0)"])
+        )
+    text = f"{head} {body}"
+    hidden = " ORDER BY COUNT(*), m LIMIT 2" if head == group else " ORDER BY s0.origin DESC, m LIMIT 2"
+    text += draw(st.sampled_from(["", hidden, " ORDER BY 2 NULLS LAST LIMIT 3"]))
+    kind = draw(st.sampled_from(["", "", "UNION ALL", "UNION", "EXCEPT ALL", "INTERSECT"]))
+    if kind:
+        text = f"({text}) {kind} (SELECT origin, code FROM weather [NOW])"
+    wrapper = draw(st.sampled_from(["", "Istream", "Rstream", "Dstream"]))
+    return f"{wrapper}({text})" if wrapper else text
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(wide_queries())
+def test_round_trip_of_the_whole_language(text: str) -> None:
+    query = bind(text, CATALOG)
+    printed = to_cql(query)
+    assert bind(printed, CATALOG).root == query.root, f"{text}\n{printed}"
+    assert to_cql(bind(printed, CATALOG)) == printed
+
+
 def test_names_that_need_quotes() -> None:
     text = "SELECT `a b`.`origin` AS `x``y`, `a b`.delay AS `select` FROM flights [NOW] AS `a b` WHERE `a b`.ok"
     query = bind(text, CATALOG)

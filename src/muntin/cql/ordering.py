@@ -89,6 +89,7 @@ class Ordering:
     ) -> Expr:
         aliases = {i.alias.lower(): i.node for i in self.items if i.alias}
         e = lift(replace(binder, subqueries=None, aliases=aliases).bind(node), node)
+        _check_plain(self.ctx, ordered_at=node, key=e)
         if e in exprs:
             return Column(self.items[exprs.index(e)].name, e.type)
         if self.select.args.get("distinct"):
@@ -150,7 +151,11 @@ def _ordinal(ctx: Context, node: exp.Expr, n: int) -> int | None:
     return int(node.this) - 1
 
 
-def _key(ctx: Context, ordered: exp.Expr, key: Expr) -> Key:
+def _check_plain(ctx: Context, ordered_at: exp.Expr, key: Expr) -> None:
     if family(key.type) == "nested":
-        raise ctx.at(ordered.this).error(f"ORDER BY takes plain values, not {describe(key)}")
+        raise ctx.at(ordered_at).error(f"ORDER BY takes plain values, not {describe(key)}")
+
+
+def _key(ctx: Context, ordered: exp.Expr, key: Expr) -> Key:
+    _check_plain(ctx, ordered.this, key)
     return key, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))

@@ -102,8 +102,8 @@ def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
             if not _is_table(other) and pattern(other) is Pattern.STR:
                 raise _place(ctx, tree, looked_up).error(
                     f"table {looked_up.table.name} is non-retroactive and cannot be joined with an input whose rows "
-                    "may leave for a reason of their own (ROWS windows, aggregates, negation): use a window of time, or "
-                    'register it with kind="relation"'
+                    "may leave for a reason of their own (ROWS windows, aggregates, negation): use a window of time, "
+                    'or register it with kind="relation"'
                 )
         _check_nrr(ctx, tree, child, looked_up is not None and any(not _is_table(o) for o in others))
 

@@ -71,7 +71,7 @@ class Source:
 class Scope:
     """The sources of one FROM clause, in text order, inside ``outer``.
 
-    ``barrier``: why columns of ``outer`` cannot be used here, when they cannot.
+    ``barrier``: why queries inside cannot use columns of this scope and those around it, when they cannot.
     """
 
     sources: tuple[Source, ...]
@@ -81,8 +81,8 @@ class Scope:
 
     @property
     def depth(self) -> int:
-        """How many queries enclose this one."""
-        return 0 if self.outer is None else self.outer.depth + 1
+        """How many queries enclose this one whose columns it may use."""
+        return 0 if self.outer is None or self.outer.barrier is not None else self.outer.depth + 1
 
     def local(self) -> set[str]:
         """Names of the plan's columns of this scope."""
@@ -114,25 +114,25 @@ class Scope:
             return hits[0]
         if hits:
             raise self._ambiguous(node, hits)
-        outside = self.outer.find(node) if self.outer is not None and not self._owns(node) else None
-        if outside is None:
-            raise self._unknown(node, self._aliased(node) if node.table else self.sources)
-        if self.barrier is not None:
-            raise place_of(node, self.text).unsupported(
-                f"{outside.name} belongs to the enclosing query: {self.barrier}"
-            )
-        return outside
+        outside = self.outer if not self._owns(node) else None
+        barrier = None
+        while outside is not None:
+            barrier = barrier or outside.barrier
+            if outside.hits(node) or outside._owns(node):
+                return outside._seen_from_inside(node, barrier)
+            outside = outside.outer
+        raise self._unknown(node, self._aliased(node) if node.table else self.sources)
+
+    def _seen_from_inside(self, node: exp.Column, barrier: str | None) -> Column:
+        found = self.resolve(node)
+        if barrier is not None:
+            raise place_of(node, self.text).unsupported(f"{found.name} belongs to the enclosing query: {barrier}")
+        return found
 
     def hits(self, node: exp.Column) -> list[Column]:
         """The columns of this scope that ``node`` may name."""
         sources = [s for s in self.sources if not node.table or s.alias.lower() == node.table.lower()]
         return [c for s in sources for c in s.named(node.name)]
-
-    def find(self, node: exp.Column) -> Column | None:
-        """As ``resolve``, but None when nothing is called so."""
-        if self.hits(node) or self._owns(node):
-            return self.resolve(node)
-        return self.outer.find(node) if self.outer is not None else None
 
     def columns(self, node: exp.Expr) -> list[tuple[str, Column]]:
         """``(plain name, column)`` of everything that ``*`` or ``alias.*`` stands for."""

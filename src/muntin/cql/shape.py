@@ -15,7 +15,7 @@ _WORDS = {
     "offset": "OFFSET", "with_": "WITH", "qualify": "QUALIFY", "windows": "a WINDOW clause",
     "laterals": "LATERAL VIEW", "sort": "SORT BY", "cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY",
     "hint": "a hint", "into": "INTO", "pivots": "PIVOT", "sample": "TABLESAMPLE", "kind": "SELECT AS STRUCT",
-    "exclude": "EXCEPT columns", "fetch": "FETCH", "alias": "an alias",
+    "exclude": "EXCEPT columns", "by_name": "BY NAME", "fetch": "FETCH", "alias": "an alias",
 }  # fmt: skip
 
 

@@ -62,10 +62,12 @@ class Sources:
             return self._named(item, written, alias)
         spec = window_of(item)
         tree: exp.Expr = item.this
-        if isinstance(tree, ToStream) and tree.args["kind"] == "wstream" and spec is None:
-            node = self.relation(self.ctx, tree)
-        elif spec is not None or isinstance(tree, ToStream):
-            node = self._windowed(streamed(self.ctx, tree, False, self.relation), spec, self.ctx.at(tree))
+        if isinstance(tree, ToStream) and tree.args["kind"] == "wstream":
+            spec = spec or tree.args.get("window")
+        if spec is None and isinstance(tree, ToStream) and tree.args["kind"] == "wstream":
+            raise self.ctx.at(tree).error("Wstream takes a window after it, as in Wstream(SELECT ...)[ROWS 10]")
+        if spec is not None or isinstance(tree, ToStream):
+            node: Node = self._windowed(streamed(self.ctx, tree, False, self.relation), spec, self.ctx.at(tree))
         else:
             node = self.relation(self.ctx, tree)
         return Source(renamed(node, alias), written, alias)

@@ -7,6 +7,8 @@ from sqlglot import exp
 from muntin.cql.context import Context
 from muntin.cql.dialect import ToStream, WstreamCall
 
+_WORDS = {"group": "GROUP BY", "having": "HAVING", "distinct": "DISTINCT"}
+
 
 def stream_of_list(tree: exp.Expr) -> exp.Expr:
     """``SELECT Istream(x, ...) FROM ...`` as ``Istream(SELECT x, ... FROM ...)``; other queries as they are."""
@@ -38,10 +40,13 @@ def unnested(ctx: Context, select: exp.Select) -> exp.Select:
             raise ctx.at(call).error("one query has one window on its results: the Wstream(...) windows differ")
         if len(call.expressions) != 1:
             raise ctx.at(call).error("Wstream inside an aggregate takes one expression")
+    select.set("expressions", [_named(e) for e in select.expressions])
+    calls = [c for e in select.expressions for c in e.find_all(WstreamCall)]
     clause = next((k for k in ("group", "having", "distinct") if select.args.get(k)), None)
     if clause is not None:
         raise ctx.at(calls[0]).unsupported(
-            f"Wstream inside an aggregate together with {clause.upper()} is not supported: write the nested form"
+            f"Wstream inside an aggregate does not go with {_WORDS[clause]}: write the nested form, "
+            "SELECT ... FROM (SELECT ... FROM s [RANGE t SLIDE t INTERNAL]) [ROWS n]"
         )
     inner = exp.Select(**{k: v for k, v in select.args.items() if k in ("from_", "joins", "where")})
     outer = exp.Select(**{k: v for k, v in select.args.items() if k in ("order", "limit")})
@@ -57,3 +62,12 @@ def unnested(ctx: Context, select: exp.Select) -> exp.Select:
     wrapped.meta.update(calls[0].meta)
     outer.set("from_", exp.From(this=exp.Subquery(this=wrapped)))
     return outer
+
+
+def _named(item: exp.Expr) -> exp.Expr:
+    """The item under the name that its text gives, before Wstream is taken out of it."""
+    if isinstance(item, exp.Alias) or not list(item.find_all(WstreamCall)):
+        return item
+    shown = item.transform(lambda n: exp.func("wstream", *n.expressions) if isinstance(n, WstreamCall) else n)
+    name = shown.sql(dialect="spark", normalize_functions="lower")
+    return exp.alias_(item.copy(), name, quoted=True)
