@@ -1,5 +1,6 @@
 """The shared vectors: what the language covers passes, on the evaluator and on the local runtime."""
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,9 @@ from muntin.verify.verify import job_of
 
 VECTORS = Path(__file__).resolve().parents[2] / "../shared/vectors"
 RUNNERS = pytest.mark.parametrize("runner", [run_on_reference, run_on_local], ids=["reference", "local"])
+
+MOST_UNSUPPORTED = {run_on_reference: 1, run_on_local: 18}
+"""One case is only informative; the local runtime reads no tables yet."""
 
 pytestmark = pytest.mark.skipif(not VECTORS.is_dir(), reason="the shared vectors are not here")
 
@@ -34,7 +38,8 @@ def passing():
 def test_nothing_fails_and_what_is_covered_passes(runner):
     found = results(runner).values()
     assert [render(r) for r in found if r.status == "FAIL"] == []
-    assert sum(r.status == "PASS" for r in found) >= 80
+    refused = [render(r) for r in found if r.status == "UNSUPPORTED"]
+    assert len(refused) <= MOST_UNSUPPORTED[runner], refused
 
 
 @RUNNERS
@@ -42,8 +47,8 @@ def test_start_bounds_replace_a_shift_of_one(runner):
     """Where the shift is 1 and every window slides, the same rows come from ``bounds="start"`` without it."""
     checked = 0
     for case in passing():
-        if case.shift != 1:
-            continue
+        if case.shift != 1 or re.search(r"\bts\b", case.cql):
+            continue  # not shifted, or event time is among the values
         windows = [scan.window for scan in job_of(case).bind().scans]
         if all(isinstance(w, Range) and w.slide is not None for w in windows):
             assert render(verify_case(case.as_start(), runner)) == f"PASS {case.id}"
