@@ -7,10 +7,10 @@ from cql_golden import CATALOG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.core.errors import QueryError, UnsupportedError
+from muntin.core.errors import ConfigError, QueryError, UnsupportedError
 from muntin.cql import bind
 from muntin.cql.places import Place
-from muntin.plan.windows import QueryOptions, Range, Unbounded
+from muntin.plan.windows import QueryOptions, Range, Rows, Unbounded
 
 
 def test_place_of_an_error_in_a_long_text() -> None:
@@ -80,3 +80,25 @@ def test_any_words_give_a_plan_or_a_query_error(start: str, words: list[str]) ->
     except QueryError as e:
         assert "\x1b" not in str(e) and "<Token" not in str(e) and "<class" not in str(e)
         assert e.line is not None or "deeply" in e.message
+
+
+def test_a_view_takes_a_free_name_and_is_bound_where_it_is_used() -> None:
+    catalog = CATALOG.with_view("rough", "SELECT wind FROM weather [ROWS 3] WHERE wind > 50")
+    assert bind("SELECT COUNT(*) AS n FROM ROUGH", catalog).scans[0].window == Rows(3)
+    for taken in ("Flights", "rates", "busy"):
+        with pytest.raises(ConfigError, match="already"):
+            catalog.with_view(taken, "SELECT 1 FROM flights")
+
+
+def test_an_error_in_a_view_points_at_its_name() -> None:
+    with pytest.raises(QueryError) as caught:
+        bind("SELECT *\nFROM broken", CATALOG)
+    assert (caught.value.line, caught.value.token) == (2, "broken")
+
+
+def test_a_bare_query_shows_changes_unless_its_own_windows_slide() -> None:
+    inside = (
+        "SELECT SUM(n) AS s FROM (Rstream(SELECT COUNT(*) AS n FROM flights [RANGE 6 sec SLIDE 6 sec])) [ROWS 10] q"
+    )
+    assert bind(inside, CATALOG).root.kind == "changes"
+    assert bind("SELECT n FROM busy", CATALOG).root.kind == "rstream"
