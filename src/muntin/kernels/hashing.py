@@ -162,9 +162,16 @@ def buffer_values(column: pa.Array, dtype: type[T]) -> NDArray[T]:
     return np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
 
 
+def texts(column: pa.Array) -> list[str]:
+    """Nested values as texts that are equal when they are (the slow way, value by value)."""
+    return [repr(v) for v in column.to_pylist()]
+
+
 def bytes_of(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """(offsets int64[n + 1], data) of a string or binary column; any other type is hashed by its text."""
     t = column.type
+    if pa.types.is_nested(t):
+        column, t = pa.array(texts(column), pa.large_string()), pa.large_string()
     if not (pa.types.is_large_string(t) or pa.types.is_large_binary(t)):
         text = pa.types.is_string(t) or pa.types.is_binary(t) or pa.types.is_string_view(t)
         column = column.cast(pa.large_binary() if text else pa.large_string())

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.kernels.hashing import as_float64, canonical_bits, exact, hash_columns
+from muntin.kernels.hashing import as_float64, canonical_bits, exact, hash_columns, texts
 from muntin.kernels.index import dense_ids
 
 
@@ -19,6 +19,8 @@ def columns_equal(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
         same = canonical_bits(as_float64(left)) == canonical_bits(as_float64(right))
     elif pa.types.is_null(left.type):
         return np.ones(len(left), np.bool_)
+    elif pa.types.is_nested(left.type):
+        same = np.array([a == b for a, b in zip(texts(left), texts(right), strict=True)], np.bool_)
     else:
         same = np.asarray(pc.fill_null(pc.equal(left, right), False).to_numpy(zero_copy_only=False), np.bool_)
     if left.null_count or right.null_count:

@@ -23,7 +23,7 @@ from muntin.physical.stage import (
     Stage,
 )
 from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan, walk
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan, reaches, walk
 from muntin.plan.windows import Range, Rows
 
 Named = tuple[tuple[str, Expr], ...]
@@ -45,8 +45,9 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
 
     Raises UnsupportedError for what this version cannot run.
     """
+    reach = tuple(reaches(query.root, query.options))
     if not _canonical(query):
-        return plan_dataflow(query)
+        return replace(plan_dataflow(query), horizon=reach)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
     kind = query.root.kind
@@ -54,7 +55,7 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
     stages = tuple(_snapped(s, query) for s in plan(query, parts, conditions))
     if kind == "rstream" and query.ticks is None:
         stages = (*stages[:-1], _watch_instants(stages[-1], parts.scans))
-    return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op=kind == "changes")
+    return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, kind == "changes", reach)
 
 
 def _canonical(query: BoundQuery) -> bool:

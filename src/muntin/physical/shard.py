@@ -50,7 +50,7 @@ from muntin.physical.stage import (
     TopRows,
     WindowJoin,
 )
-from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Window, validity
+from muntin.plan.windows import Now, QueryOptions, Range, Rows, Ticks, Unbounded, Window, validity
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import PANES
 
@@ -323,11 +323,15 @@ def _first_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
 
 def _last_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     """End of input: time runs on to the last expiry of a finite window."""
+    top = {s.name: c.top_ts for s, c in zip(query.streams, clocks, strict=True) if not s.static}
     lasts = [NEVER]
-    for source, clock in _windows(query, clocks):
-        if clock.top_ts != NEVER:
-            start, exp = _seen(source.window, np.array([clock.top_ts]), query.options, query.ticks)
-            lasts.append(int(start[0] if exp[0] == FOREVER else exp[0]))
+    for name, reach in query.horizon:
+        at = top.get(name, NEVER)
+        for window, ticks in reach if at != NEVER else ():
+            entry = Unbounded() if isinstance(window, Rows) else window
+            start, exp = _seen(entry, np.array([at]), query.options, ticks)
+            at = int(start[0] if exp[0] == FOREVER else exp[0])
+        lasts.append(at)
     return max(lasts)
 
 

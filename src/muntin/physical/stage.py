@@ -242,6 +242,12 @@ class Stage:
         return self.ports if self.ports is not None else (len(self.inputs) + len(self.ops) - 1,)
 
 
+Reach = tuple[tuple[Window, Ticks | None], ...]
+"""Windows with their evaluation instants. End of input: time runs on through all of them (for a window on an output:
+from
+the end of that output's own time)."""
+
+
 @dataclass(frozen=True)
 class PhysicalQuery:
     """A planned query: the last stage's output is the answer.
@@ -255,6 +261,9 @@ class PhysicalQuery:
     ticks: Ticks | None
     schema: Schema
     shows_op: bool
+    horizon: tuple[tuple[str, Reach], ...] = ()
+    """For every window on a stream: the stream, and the windows that its rows pass on their way out, innermost
+    first."""
 
     @property
     def streams(self) -> tuple[Stream, ...]:

@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 from muntin.core.schema import Field, Schema
 from muntin.plan.catalog import Stream, Table
 from muntin.plan.exprs import Agg, Column, Expr, columns_of
-from muntin.plan.windows import QueryOptions, Range, Ticks, Window, tick_origin
+from muntin.plan.windows import QueryOptions, Range, Ticks, Unbounded, Window, tick_origin
 
 
 @dataclass(frozen=True)
@@ -367,6 +367,24 @@ def within(node: Node) -> Iterator[Node]:
     for child in node.inputs:
         if not isinstance(child, Output):
             yield from within(child)
+
+
+def reaches(
+    node: Node, options: QueryOptions, outer: tuple[tuple[Window, Ticks | None], ...] = (), ticks: Ticks | None = None
+) -> Iterator[tuple[str, tuple[tuple[Window, Ticks | None], ...]]]:
+    """(stream or table, windows from it outwards with their evaluation instants) for every leaf of the plan."""
+    match node:
+        case Scan(stream, _, window):
+            yield stream.name, ((window, ticks), *outer)
+        case TableScan(table):
+            yield table.name, ((Unbounded(), ticks), *outer)
+        case Rewindow(inner, window):
+            yield from reaches(inner, options, ((window, ticks), *outer))
+        case Output():
+            yield from reaches(node.input, options, outer, ticks_of(node, options))
+        case _:
+            for child in node.inputs:
+                yield from reaches(child, options, outer, ticks)
 
 
 def walk(node: Node) -> Iterator[Node]:

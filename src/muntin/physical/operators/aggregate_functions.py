@@ -38,6 +38,8 @@ def accumulator(name: str, agg: Agg, arg: str, signed: bool) -> Accumulator:
             return OrderStatistic(name, arg, 0.0 if agg.fn == "min" else 1.0)
         case "single":
             return OrderStatistic(name, arg, 0.0)
+        case "median" | "quantile":
+            return OrderStatistic(name, arg, 0.5 if agg.param is None else agg.param, blend=True)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             return Variance(name, arg, agg.fn.endswith("samp"), agg.fn.startswith("stddev"))
         case "collect":

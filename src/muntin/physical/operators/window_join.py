@@ -107,7 +107,7 @@ def _product(parts: list[tuple[pa.RecordBatch, NDArray[np.integer] | None]]) -> 
         if WEIGHT in rows.schema.names:
             weights = np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
             found.append(weights if index is None else weights[index])
-    return np.multiply.reduce(found) if found else None
+    return np.multiply.reduce(found).astype(np.int8) if found else None
 
 
 def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -> pa.RecordBatch:
