@@ -23,13 +23,13 @@ def check(seed: int) -> None:
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.tables}"
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(4))
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(10_000, 10**9))
 def test_reference_equals_duckdb_on_drawn_seeds(seed: int) -> None:
     check(seed)
@@ -38,7 +38,7 @@ def test_reference_equals_duckdb_on_drawn_seeds(seed: int) -> None:
 def test_the_draw_is_not_trivial() -> None:
     """Most cases have rows in their answers, and every form of the language is drawn."""
     cases = [draw_wide_case(seed) for seed in range(150)]
-    assert sum(any(rows for _, rows in wide_answers(c)) for c in cases) > 100
+    assert sum(any(rows for _, rows in wide_answers(c)) for c in cases[:60]) > 40
     text = " ".join(c.text for c in cases)
     forms = (
         "ROWS|PARTITION BY|SLIDE|NOT EXISTS|NOT IN|SEMI JOIN|ANTI JOIN|LEFT JOIN|RIGHT JOIN|FULL JOIN|UNION|EXCEPT ALL|"

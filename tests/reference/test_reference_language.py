@@ -1,4 +1,4 @@
-"""The naive evaluator on windows of rows, tables, windows on results, INTERNAL and -restore: answers worked out by hand."""
+"""The naive evaluator on the whole language (rows, tables, windows on results, restore): answers worked out by hand."""
 
 import math
 
@@ -233,6 +233,25 @@ def test_results_over_internal_windows_stay():
     assert [(t, op) for t, op, _ in one] == [(2, "+"), (6, "-")]
     none = ran(text.format(a="", b=""), data)
     assert [(t, op) for t, op, _ in none] == [(2, "+"), (3, "-")]
+
+
+def test_an_aggregate_over_an_internal_window_appends_each_new_value():
+    """Thesis figure 3.2: an external window replaces the value, an internal one only adds the next."""
+    data = {"S": rows((1, 1, 1), (2, 1, 2), (6, 1, 2))}
+    text = "SELECT SUM(v) AS s FROM S [RANGE 3 SECONDS{internal}]"
+    replaced = ran(text.format(internal=""), data)
+    appended = ran(text.format(internal=" INTERNAL"), data)
+    values = [(1, 1), (2, 3), (4, 2), (5, None), (6, 2), (9, None)]
+    assert [(t, v) for t, op, (v,) in appended] == values
+    assert all(op != "-" for _, op, _ in appended)
+    assert [(t, v) for t, op, (v,) in replaced if op == "+"] == values
+
+
+def test_existence_over_internal_windows_needs_rows_that_met():
+    window = "[RANGE 2 SECONDS INTERNAL]"
+    text = f"SELECT S.v AS v FROM S {window} WHERE EXISTS (SELECT 1 FROM W {window} AS w)"
+    got = ran(text, {"S": rows((1, 1, 1), (5, 1, 5)), "W": rows((2, 1, 0), (9, 1, 0))})
+    assert [(t, op, r) for t, op, r in got] == [(2, got[0][1], (1,))]
 
 
 # --- restore ----------------------------------------------------------------------------------------------------------
