@@ -32,6 +32,7 @@ from muntin.physical.stage import (
     OneSign,
     PhysicalQuery,
     Repeat,
+    Restore,
     Rewind,
     RowsWindow,
     Snap,
@@ -57,8 +58,9 @@ from muntin.plan.nodes import (
     TableScan,
     TopK,
     ticks_of,
+    within,
 )
-from muntin.plan.windows import Rows, Ticks, Unbounded
+from muntin.plan.windows import Range, Rows, Ticks, Unbounded
 
 _INT, _BOOL = pa.int64(), pa.bool_()
 ONE = Literal(1, _INT)
@@ -105,8 +107,17 @@ class _Planner:
                     return changes
                 one = OneSign(1 if node.kind == "istream" else -1)
                 return self.drafts.apply(one, [changes], changes.schema, True, changes.keys)
-            case _:
-                raise UnsupportedError(f"{node.kind.replace('_', '-')} cannot run yet")
+            case "istream_restore" | "rstream_restore":
+                return self._restored(node, ticks)
+
+    def _restored(self, node: Output, ticks: Ticks | None) -> Placed:
+        """The same query without SLIDE, reported at the evaluation instants."""
+        assert ticks is not None
+        value = self.visit(_continual(node.input), None)
+        here = self.drafts.colocate([value], [value.schema.names])[0]
+        changes = self._materialize(here, "changes", None, [])
+        whole = node.kind == "rstream_restore"
+        return self.drafts.apply(Restore(ticks, whole), [changes], changes.schema, not whole, changes.keys)
 
     def _materialize(self, value: Placed, emit: str, ticks: Ticks | None, marks: Sequence[Placed]) -> Placed:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
@@ -117,27 +128,38 @@ class _Planner:
         found: list[Value] = []
         for leaf in _leaves(node):
             value = self.drafts.project(self.visit(leaf, None), ())
+            if isinstance(value, Loose):
+                value = replace(value, marks=True)
             if value not in found:
                 found.append(value)
         return found
 
     # -- nodes
 
-    def visit(self, node: Node, ticks: Ticks | None) -> Value:
-        """The value of a relation; ``ticks``: the evaluation instants of the enclosing output."""
+    def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
+        """The value of a relation; ``ticks``: the evaluation instants of the enclosing output; ``external``: INTERNAL
+        windows are read as external ones (inside what keeps their results itself)."""
         match node:
             case Scan(window=Rows() as window):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks)
+            case Scan(window=Range(internal=True) as window):
+                plain = loose(replace(node, window=replace(window, internal=False)), ticks)
+                return self._lasting(plain) if not external else plain
             case Scan():
                 return loose(node, ticks)
             case Filter(child, predicate):
-                return self.drafts.filter(self.visit(child, ticks), predicate)
+                return self.drafts.filter(self.visit(child, ticks, external), predicate)
             case Project(child, exprs):
-                return self.drafts.project(self.visit(child, ticks), exprs)
+                return self.drafts.project(self.visit(child, ticks, external), exprs)
             case Join(parts, predicate):
-                return self.join_with_tables(parts, predicate, ticks)
+                joined = self.join_with_tables(parts, predicate, ticks, [_has_internal(p) for p in parts])
+                return self._lasting(joined) if not external and all(_has_internal(p) for p in parts) else joined
             case Aggregate():
-                return self.aggregate(self.visit(node.input, ticks), node, ticks, _fires(node))
+                value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, _fires(node))
+                if external or not _has_internal(node.input):
+                    return value
+                shown = self.drafts.apply(OneSign(1), [value], value.schema, True, value.keys)
+                return self._lasting(shown)
             case Distinct(child):
                 return self.distinct(self.visit(child, ticks))
             case SemiJoin():
@@ -159,6 +181,12 @@ class _Planner:
                 raise UnsupportedError(
                     "a query's output inside another query needs a window: add [ROWS n] or [RANGE t]"
                 )
+
+    def _lasting(self, value: Value) -> Placed:
+        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2)."""
+        here = self.drafts.place(value)
+        op = Rewind(Unbounded(), self.query.options)
+        return self.drafts.apply(op, [here], here.schema, False, here.keys)
 
     def _unbounded(self, scan: Scan) -> Loose:
         return loose(replace(scan, window=Unbounded()), None)
@@ -183,10 +211,16 @@ class _Planner:
 
     # -- joins
 
-    def join_with_tables(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
+    def join_with_tables(
+        self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None, internal: Sequence[bool]
+    ) -> Value:
         """Windows and retroactive relations first, then each non-retroactive relation as of its partner's start."""
         late = [p for p in parts if isinstance(p, TableScan) and p.table.kind == "nrr"]
-        first = [self.visit(p, ticks) for p in parts if p not in late]
+        if any(internal) and not all(internal):
+            raise UnsupportedError(
+                "INTERNAL and external windows in one join cannot run yet: make all or none INTERNAL"
+            )
+        first = [self.visit(p, ticks, external=True) for p in parts if p not in late]
         if not first:
             raise UnsupportedError("a non-retroactive relation needs a stream to join: its own changes show nothing")
         conditions = conjuncts(predicate)
@@ -280,6 +314,7 @@ class _Planner:
 
     def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: bool = False) -> Placed:
         """Changes of each group's row; ``fires``: nothing is answered before the first row comes out of the windows."""
+        node = self._dated(node)
         arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
         computed = node.groups + tuple((names[e], e) for e in arguments)
@@ -290,6 +325,27 @@ class _Planner:
         (here,) = self.drafts.colocate([self.drafts.project(value, computed)], [tuple(n for n, _ in groups)])
         op = GroupAggregate(groups, aggs, "changes", ticks, fires)
         return self.drafts.apply(op, [here], node.schema, True, here.keys)
+
+    def _dated(self, node: Aggregate) -> Aggregate:
+        """FIRST and LAST take the row's event time beside their argument: the latest of its parts'."""
+        if not any(a.fn in ("first", "last") for _, a in node.aggs):
+            return node
+        times = [
+            Column(f"{n.alias}.{n.stream.ts}", n.schema.get(f"{n.alias}.{n.stream.ts}").type)  # type: ignore[union-attr]
+            for n in _leaves(node.input)
+            if isinstance(n, Scan)
+        ]
+        have = set(node.input.schema.names)
+        if not times or any(t.name not in have for t in times) or len({t.type for t in times}) > 1:
+            raise UnsupportedError(
+                "FIRST and LAST need the event time of every window below them: do not project it away"
+            )
+        at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
+        aggs = tuple(
+            (n, replace(a, arg=_pair(at, a.arg)) if a.fn in ("first", "last") and a.arg is not None else a)
+            for n, a in node.aggs
+        )
+        return replace(node, aggs=aggs)
 
     def distinct(self, value: Value) -> Placed:
         """Each row once: groups by all columns, without aggregates."""
@@ -455,8 +511,33 @@ class _Planner:
 class _Shape:
     """Stands for an input of which only the schema matters."""
 
+    inputs: tuple[Node, ...] = ()
+
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+
+
+def _pair(at: Expr, value: Expr) -> Expr:
+    return Call("pair", (at, value), pa.struct([("at", at.type), ("value", value.type)]))
+
+
+def _has_internal(node: Node) -> bool:
+    return any(isinstance(n, Scan) and isinstance(n.window, Range) and n.window.internal for n in within(node))
+
+
+def _continual(node: Node) -> Node:
+    """The query with its windows' SLIDE forgotten."""
+    match node:
+        case Scan(window=Range() as window) | Rewindow(window=Range() as window):
+            return replace(node, window=replace(window, slide=None))
+        case Scan() | TableScan() | Rewindow():
+            return node
+        case Join(parts):
+            return replace(node, parts=tuple(_continual(p) for p in parts))
+        case SemiJoin() | OuterJoin() | SetOp() | Apply():
+            return replace(node, left=_continual(node.left), right=_continual(node.right))
+        case _:
+            return replace(node, input=_continual(node.input))
 
 
 def _leaves(node: Node) -> list[Node]:
@@ -466,10 +547,12 @@ def _leaves(node: Node) -> list[Node]:
 
 
 def _fires(node: Aggregate) -> bool:
-    """Whether the aggregate is over windows of rows with SLIDE only: they are empty until they first fire."""
-    leaves = _leaves(node)
-    windows = [n.window for n in leaves if isinstance(n, Scan | Rewindow)]
-    return len(windows) == len(leaves) and all(isinstance(w, Rows) and w.slide is not None for w in windows)
+    """Whether the aggregate's inputs get their first row later than the streams below: windows of rows with SLIDE are
+    empty until they first fire, windows on an output until something comes out."""
+    return all(
+        isinstance(n, Rewindow) or (isinstance(n, Scan) and isinstance(n.window, Rows) and n.window.slide is not None)
+        for n in _leaves(node)
+    )
 
 
 def _all(value: Value) -> Named:

@@ -13,10 +13,21 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
-from muntin.physical.stage import Compute, DerivedInput, Input, Op, PhysicalQuery, Signed, SourceInput, Stage
+from muntin.physical.stage import (
+    Compute,
+    DerivedInput,
+    Endless,
+    Input,
+    Materialize,
+    Op,
+    PhysicalQuery,
+    Signed,
+    SourceInput,
+    Stage,
+)
 from muntin.plan.exprs import TRUE, Column, Expr, conjunction, map_columns
 from muntin.plan.nodes import Scan, TableScan
-from muntin.plan.windows import QueryOptions, Ticks, Unbounded
+from muntin.plan.windows import QueryOptions, Rows, Ticks, Unbounded
 
 Named = tuple[tuple[str, Expr], ...]
 
@@ -34,6 +45,8 @@ class Loose:
     ticks: Ticks | None
     columns: Named
     keep: tuple[Expr, ...] = ()
+    marks: bool = False
+    """Whether only the instants at which its rows come and go are wanted."""
     weight: str | None = None
     """The boolean column that says whether a row comes or goes (the feed of a table that changes)."""
 
@@ -147,7 +160,7 @@ class Drafts:
         draft = self.stages[stage]
         spread: Keys = tuple(frozenset([k]) for k in key)
         match value:
-            case Loose(scan, ticks, columns, keep, weight):
+            case Loose(scan, ticks, columns, keep, _, weight):
                 if weight is not None:
                     columns = (*columns, (weight, Column(weight, pa.bool_())))
                 source = SourceInput(
@@ -156,11 +169,20 @@ class Drafts:
                 index = draft.add_input(source)
                 if weight is not None:
                     index = draft.add_op(Signed(weight), (index,))
-                return Placed(stage, index, value.schema, value.signed, spread)
+                placed = Placed(stage, index, value.schema, value.signed, spread)
+                return self._negated(placed) if self.negates(value) else placed
             case Placed():
                 port = self.stages[value.stage].port(value.index)
                 derived = DerivedInput(value.stage, value.schema, key, value.signed, port)
                 return Placed(stage, draft.add_input(derived), value.schema, value.signed, spread)
+
+    def negates(self, value: Loose) -> bool:
+        """Whether the window announces every expiry by a negative tuple (strategy "nt", thesis 2.3.3)."""
+        return self.options.strategy == "nt" and not value.marks and not isinstance(value.scan.window, Unbounded | Rows)
+
+    def _negated(self, rows: Placed) -> Placed:
+        changes = self.apply(Materialize("changes"), [rows], rows.schema, True, rows.keys)
+        return self.apply(Endless(), [changes], rows.schema, True, rows.keys)
 
     def place(self, value: Value) -> Placed:
         """The value in some stage; a loose one is spread by all its columns."""

@@ -212,6 +212,14 @@ LAZY: Mapping[str, Callable[[Call, pa.RecordBatch], Value]] = {
 }
 """What to do when the eager evaluation of these fails: the failing rows may be ones that a branch guards against."""
 
+
+def _pair(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """A struct of (event time, value)."""
+    rows = max((len(a) for a in args if isinstance(a, pa.Array)), default=1)
+    parts = [a if isinstance(a, pa.Array) else pa.repeat(a, rows) for a in args]
+    return pa.StructArray.from_arrays(parts, fields=list(kind))
+
+
 TABLE: Mapping[str, Function] = {
     **maths.TABLE,
     **text.TABLE,
@@ -234,5 +242,6 @@ TABLE: Mapping[str, Function] = {
     "least": _extreme(less),
     "in": _in,
     "cast": lambda args, kind: cast_value(args[0], kind),
+    "pair": _pair,
 }
 """Every function of ``plan.exprs.FUNCTIONS``: evaluated arguments and the result type in, values out."""

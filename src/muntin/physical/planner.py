@@ -55,16 +55,21 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
     stages = tuple(_snapped(s, query) for s in plan(query, parts, conditions))
     if kind == "rstream" and query.ticks is None:
         stages = (*stages[:-1], _watch_instants(stages[-1], parts.scans))
-    return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, kind == "changes", reach)
+    shows_op = kind == "changes"
+    return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op, horizon=reach)
 
 
 def _canonical(query: BoundQuery) -> bool:
     """Whether the query is SELECT ... FROM time windows WHERE ... GROUP BY ... HAVING, which has plans of its own."""
+    if query.options.strategy == "nt":
+        return False
     plain = Scan | Filter | Join | Aggregate | Project | Output
     if not all(isinstance(n, plain) for n in walk(query.root)) or query.root.kind.endswith("restore"):
         return False
     if any(isinstance(s.window, Rows) or (isinstance(s.window, Range) and s.window.internal) for s in query.scans):
         return False
+    if any(a.fn in ("first", "last") for n in walk(query.root) if isinstance(n, Aggregate) for _, a in n.aggs):
+        return False  # they need the event time beside their argument
     project = query.root.input
     if not isinstance(project, Project):
         return False

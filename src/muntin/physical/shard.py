@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch, no_columns
+from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.kernels.hashing import buffer_values
@@ -25,12 +25,14 @@ from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
 from muntin.physical.operators.reshape import merge, repeat, rewind, signed, snap
+from muntin.physical.operators.restore import restore
 from muntin.physical.operators.rows_window import rows_window
 from muntin.physical.operators.top_rows import top_rows
 from muntin.physical.operators.window_join import window_join
 from muntin.physical.stage import (
     AsOfJoin,
     Compute,
+    Endless,
     GroupAggregate,
     Input,
     Insertions,
@@ -41,6 +43,7 @@ from muntin.physical.stage import (
     Op,
     PhysicalQuery,
     Repeat,
+    Restore,
     Rewind,
     RowsWindow,
     Signed,
@@ -208,6 +211,10 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return rewind(op, batch)
         case Snap(ticks):
             return snap(ticks, batch)
+        case Endless():
+            return Batch(batch.columns, batch.ts, forever(len(batch)), batch.sign)
+        case Restore():
+            return restore(op, state, name, batch, ctx)
         case Signed(column):
             return signed(column, batch)
         case AsOfJoin():
@@ -273,7 +280,16 @@ def _seen(
 def _context(query: PhysicalQuery, state: ShardState, marks: list[NDArray[np.int64]], progress: Progress) -> Context:
     until = min(progress.watermark, progress.end + 1)
     instants = _instants(state, "instants", marks, progress.before, until) if marks else None
-    return Context(progress.before, progress.watermark, progress.end, progress.first, instants, pane_of(query))
+    return Context(
+        progress.before,
+        progress.watermark,
+        progress.end,
+        progress.first,
+        instants,
+        pane_of(query),
+        functions=dict(query.functions),
+        scan=query.options.strategy == "direct",
+    )
 
 
 def _instants(

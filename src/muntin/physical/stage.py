@@ -11,8 +11,12 @@ Everything here is frozen and picklable: it is shipped to the workers and its ``
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 from typing import Literal as OneOf
+
+import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
 from muntin.plan.catalog import Stream
@@ -150,6 +154,23 @@ class Rewind:
 
 
 @dataclass(frozen=True)
+class Endless:
+    """Signed rows whose expiry is told by negative tuples alone (the negative-tuple approach, thesis 2.3.3)."""
+
+
+@dataclass(frozen=True)
+class Restore:
+    """A continual evaluation, reported at evaluation instants without losing what came and went (thesis 3.3.4).
+
+    Takes signed rows. ``whole``: at each instant the answer, and the rows inserted and deleted since the one before
+    (Rstream-restore); otherwise every insertion since (Istream-restore).
+    """
+
+    ticks: Ticks
+    whole: bool
+
+
+@dataclass(frozen=True)
 class Signed:
     """Rows of a table's feed, weighted by the boolean ``column`` (false: -1), which is then dropped."""
 
@@ -205,6 +226,8 @@ Op = (
     | RowsWindow
     | Rewind
     | Snap
+    | Endless
+    | Restore
     | Signed
     | AsOfJoin
     | Merge
@@ -261,6 +284,9 @@ class PhysicalQuery:
     ticks: Ticks | None
     schema: Schema
     shows_op: bool
+    functions: tuple[tuple[str, Callable[[pa.Array], Any]], ...] = field(default=(), repr=False, compare=False)
+    """User-defined aggregates by name: a group's values (in order) to one value."""
+
     horizon: tuple[tuple[str, Reach], ...] = ()
     """For every window on a stream: the stream, and the windows that its rows pass on their way out, innermost
     first."""
@@ -282,8 +308,6 @@ class PhysicalQuery:
 
         Time columns are timestamps with microseconds in UTC; ``op`` is a string.
         """
-        import pyarrow as pa
-
         instant = pa.timestamp("us", "UTC")
         extra = [Field("_ts" if self.schema.get("ts") else "ts", instant)]
         if self.shows_op:

@@ -20,6 +20,8 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "and", "or", "not", "is_null", "is_not_null"]
     # choice: case(c1, v1, ..., else), in(x, v1, ...)
     + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
+    # (event time, value) as one sortable value, for FIRST and LAST
+    + ["pair"]
     # strings
     + ["lower", "upper", "length", "concat", "substring", "trim", "like"]
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import pyarrow as pa
 
 from muntin.physical.operators.accumulators import (
@@ -14,11 +17,13 @@ from muntin.physical.operators.accumulators import (
     Variance,
 )
 from muntin.physical.operators.extremes import Extreme
-from muntin.physical.operators.multisets import Collect, OrderStatistic
+from muntin.physical.operators.multisets import Collect, OrderStatistic, UserDefined
 from muntin.plan.exprs import Agg
 
 
-def accumulator(name: str, agg: Agg, arg: str, signed: bool) -> Accumulator:
+def accumulator(
+    name: str, agg: Agg, arg: str, signed: bool, functions: Mapping[str, Callable[[pa.Array], Any]]
+) -> Accumulator:
     """The accumulator of an aggregate, kept under ``name``; ``arg``: its argument's column ("" for COUNT(*)).
 
     ``signed``: rows may be taken away before their expiry, so MIN and MAX must remember every value.
@@ -44,5 +49,9 @@ def accumulator(name: str, agg: Agg, arg: str, signed: bool) -> Accumulator:
             return Variance(name, arg, agg.fn.endswith("samp"), agg.fn.startswith("stddev"))
         case "collect":
             return Collect(name, arg)
+        case "first" | "last":
+            return OrderStatistic(name, "value", 0.0 if agg.fn == "first" else 1.0, pair=arg)
+        case fn if fn.startswith("udaf:"):
+            return UserDefined(name, arg, functions[fn.removeprefix("udaf:")], agg.type)
         case _:
             raise ValueError(f"unknown aggregate {agg.fn!r}")

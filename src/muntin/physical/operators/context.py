@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,10 @@ class Context:
     instants: NDArray[np.int64] | None
     pane: int | None
     fifo: tuple[bool, ...] = ()
+    functions: Mapping[str, Callable[[pa.Array], Any]] = field(default_factory=dict)
+    """User-defined aggregates by name."""
+    scan: bool = False
+    """Whether expired rows are found by looking at all (strategy "direct")."""
     home: bool = True
     """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
 

@@ -42,7 +42,7 @@ def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Bat
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
     schedule = _schedule(op, state, name, events, groups, ctx)
     replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
-    values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None)]
+    values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None, ctx)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
     groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
     expire(state, f"{name}.rows", ctx.high, keep_forever=False)
@@ -69,17 +69,20 @@ def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
 
 
 def _accumulators(
-    op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool
+    op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
 ) -> list[Accumulator]:
     column = {e: n for n, e in arguments}
-    return [accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "", signed) for n, a in op.aggs]
+    return [
+        accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "", signed, ctx.functions)
+        for n, a in op.aggs
+    ]
 
 
 def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:
     """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
     structure = f"{name}.rows"
     waited = entering(state, structure, ctx.low, ctx.high)
-    left = leaving(state, structure, ctx.low, ctx.high)
+    left = leaving(state, structure, ctx.low, ctx.high, ctx.scan)
     start, exp = int64s(rows, START), int64s(rows, EXP)
     now = start < ctx.high
     settled = now & ((exp == FOREVER) | (exp < ctx.high))  # never has to be looked up again

@@ -75,7 +75,7 @@ def insertions(op: Insertions, state: ShardState, name: str, batch: Batch, ctx: 
 def _changes(state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     schema = batch.columns.schema
     waited = entering(state, name, ctx.low, ctx.high)
-    left = leaving(state, name, ctx.low, ctx.high)
+    left = leaving(state, name, ctx.low, ctx.high, ctx.scan)
     started = batch.ts < ctx.high
     stored = batch.where(~(started & ((batch.exp == FOREVER) | (batch.exp < ctx.high))))
     insert(state, name, _kept(stored))

@@ -7,7 +7,7 @@ aggregates. State: rows by (group, value), written for the pairs that changed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def _ordered(replay: Replay, structure: str, columns: list[str]) -> _Ordered:
     place_of[order] = np.arange(len(pairs))
     begin = np.zeros(len(replay.groups) + 1, np.int64)
     np.cumsum(np.bincount(group, minlength=len(replay.groups)), out=begin[1:])
-    return _Ordered(pairs, ids, validity_of(value[-1]), place_of[ids], begin, order)
+    return _Ordered(pairs, ids, validity_of(value[0]), place_of[ids], begin, order)
 
 
 def _finish(found: _Ordered, replay: Replay) -> None:
@@ -65,18 +65,22 @@ def _finish(found: _Ordered, replay: Replay) -> None:
 class OrderStatistic:
     """The value at quantile ``q`` (0: MIN, 0.5: MEDIAN, 1: MAX); ``blend``: between two values, a mean in proportion.
 
-    ``before``: columns that come before the value in the order (FIRST and LAST: the event time).
+    ``pair``: the argument is a struct of event time and value, ordered by both; the value is shown (FIRST and LAST; of
+    rows of one instant the least and the greatest value).
     """
 
     name: str
     arg: str
     q: float
     blend: bool = False
-    before: tuple[str, ...] = ()
+    pair: str | None = None
 
     def values(self, replay: Replay) -> pa.Array:
         ev, plan = replay.events, replay.schedule
-        found = _ordered(replay, f"{self.name}.values", [*self.before, self.arg])
+        if self.pair is not None:
+            replay = _opened(replay, self.pair)
+        columns = [self.arg] if self.pair is None else ["at", self.arg]
+        found = _ordered(replay, f"{self.name}.values", columns)
         schedule = (plan.ev_end, plan.em_end, plan.group)
         events = (ev.group, found.place, ev.sign, found.valid)
         low, high, total = quantiles(events, schedule, (found.begin, found.pairs.live[found.pair]), self.q)
@@ -88,6 +92,13 @@ class OrderStatistic:
         upper = _at(column, found.pair, high)
         share = np.asarray(self.q * (total - 1) % 1.0, np.float64)
         return _between(lower.cast(pa.float64()), upper.cast(pa.float64()), share)
+
+
+def _opened(replay: Replay, pair: str) -> Replay:
+    """The events with the parts of a struct column as the columns "at" and "value"."""
+    whole = replay.events.rows.column(pair)
+    rows = pa.RecordBatch.from_arrays([whole.field(0), whole.field(1)], names=["at", "value"])
+    return replace(replay, events=replace(replay.events, rows=rows))
 
 
 def _at(column: pa.Array, pair: Ints, place: Ints) -> pa.Array:

@@ -49,7 +49,7 @@ def _events(state: ShardState, structure: str, batch: Batch, ctx: Context) -> tu
     rows = timed(batch.columns, batch.ts, batch.exp)
     weights = np.ones(len(batch), np.int8) if batch.sign is None else batch.sign
     rows = rows.append_column(WEIGHT, pa.array(weights))
-    waited, left = entering(state, structure, ctx.low, ctx.high), leaving(state, structure, ctx.low, ctx.high)
+    waited, left = entering(state, structure, ctx.low, ctx.high), leaving(state, structure, ctx.low, ctx.high, ctx.scan)
     now = batch.ts < ctx.high
     settled = now & ((batch.exp == FOREVER) | (batch.exp < ctx.high))
     insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
