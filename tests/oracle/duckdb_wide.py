@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -14,6 +15,8 @@ from generate_wide import INNER_COLUMNS, TABLE_KINDS, WideCase, WideQuery, WideS
 
 FOREVER = 2**62
 Stay = tuple[WideSource, int, int | None]
+Result = tuple[int, str | None, tuple[Any, ...]]
+_NAN = float("nan")
 
 
 def wide_answers(case: WideCase, until: int | None = None) -> list[Answer]:
@@ -25,6 +28,59 @@ def wide_answers(case: WideCase, until: int | None = None) -> list[Answer]:
     for name, updates in case.tables.items():
         _load_versions(connection, name, updates)
     return _Level(case, connection, case.query, until).answers()
+
+
+def wide_rows(case: WideCase, found: list[Answer], until: int | None = None) -> list[Result]:
+    """(instant, op, row) as the case's query shows them; ``found``: its answers."""
+    sliding = any(s.slide is not None for s in case.query.sources)
+    kind = case.query.kind or ("Rstream" if sliding else "changes")
+    if kind.endswith("-restore"):
+        sources = tuple(replace(s, slide=None) for s in case.query.sources)
+        continual = replace(case, query=replace(case.query, sources=sources))
+        return _restored(kind, [t for t, _ in found], wide_answers(continual, until))
+    out: list[Result] = []
+    before = Counter[tuple[Any, ...]]()
+    for t, rows in found:
+        now = Counter(_hashable(r) for r in rows)
+        parts = {"Istream": [(None, now - before)], "Dstream": [(None, before - now)], "Rstream": [(None, now)]}
+        parts["changes"] = [("-", before - now), ("+", now - before)]
+        out += [(t, op, row) for op, counts in parts[kind] for row in counts.elements()]
+        before = now
+    return out
+
+
+def _restored(kind: str, ticks: list[int], steps: list[Answer]) -> list[Result]:
+    """Every row of a continual evaluation is followed: of equal rows, the first to come is the first to go."""
+    out: list[Result] = []
+    alive: list[tuple[tuple[Any, ...], int]] = []
+    at, i = -FOREVER, 0
+    for tick in ticks:
+        came, short = [], []
+        while i < len(steps) and steps[i][0] <= tick:
+            t, rows = steps[i]
+            now = Counter(_hashable(r) for r in rows)
+            there = Counter(row for row, _ in alive)
+            for row in (there - now).elements():
+                gone = next(entry for entry in alive if entry[0] == row)
+                alive.remove(gone)
+                short += [row] if gone[1] > at else []
+            fresh = list((now - there).elements())
+            came += fresh
+            alive += [(row, t) for row in fresh]
+            i += 1
+        shown = came if kind == "Istream-restore" else [*short, *(row for row, _ in alive)]
+        out += [(tick, None, row) for row in shown]
+        at = tick
+    return out
+
+
+def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays as tuples, one NaN, no negative zero: equal rows are equal keys."""
+    return tuple(tuple(v) if isinstance(v, list) else _plain(v) for v in row)
+
+
+def _plain(value: Any) -> Any:
+    return (_NAN if math.isnan(value) else value + 0.0) if isinstance(value, float) else value
 
 
 def _load_versions(connection: duckdb.DuckDBPyConnection, name: str, updates: list[Any]) -> None:

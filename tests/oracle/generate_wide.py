@@ -222,6 +222,8 @@ def draw_wide_query(rng: Random) -> WideQuery:
     draw = _Draw(rng, deep=True)
     template, order = shape(rng, draw)
     kind = rng.choice(("Istream", "Dstream", "Rstream", None, None))
+    if all(s.slide is not None and s.window == "range" and isinstance(s.of, str) for s in draw.sources):
+        kind = rng.choice((kind, kind, "Istream-restore", "Rstream-restore"))
     return WideQuery(template, tuple(draw.sources), kind, order)
 
 

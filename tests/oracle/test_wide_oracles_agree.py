@@ -3,14 +3,15 @@
 from random import Random
 
 import pytest
-from duckdb_wide import wide_answers
+from duckdb_wide import wide_answers, wide_rows
 from generate_wide import draw_wide_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_local_matches import difference
 from test_oracles_agree import explain_difference
 
 from muntin.cql.binder import bind
-from muntin.reference import answers
+from muntin.reference import answers, run
 
 
 def check(seed: int) -> None:
@@ -21,6 +22,8 @@ def check(seed: int) -> None:
         got = answers(query, case.streams, until, case.tables)
         problem = explain_difference(case, expected, got)
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.tables}"
+        problem = difference(wide_rows(case, expected, until), run(query, case.streams, until, case.tables))
+        assert not problem, f"seed {seed}, until {until}: {problem}\n{case.text}\n{case.streams}"
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -42,9 +45,8 @@ def test_the_draw_is_not_trivial() -> None:
     text = " ".join(c.text for c in cases)
     forms = (
         "ROWS|PARTITION BY|SLIDE|NOT EXISTS|NOT IN|SEMI JOIN|ANTI JOIN|LEFT JOIN|RIGHT JOIN|FULL JOIN|UNION|EXCEPT ALL|"
-    )
-    forms += (
-        "INTERSECT|DISTINCT|LIMIT|MEDIAN|QUANTILE|STDDEV|COLLECT|(SELECT MAX|FROM (SELECT|FROM (Istream|FROM (Rstream"
+        "INTERSECT|DISTINCT|LIMIT|MEDIAN|QUANTILE|STDDEV|COLLECT|(SELECT MAX|FROM (SELECT|FROM (Istream|FROM (Rstream|"
+        "Istream-restore|Rstream-restore"
     )
     for form in forms.split("|"):
         assert form in text, form
