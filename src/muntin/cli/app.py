@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import muntin
-from muntin.cli.failures import CONTEXT, OK, reported
+from muntin.cli.failures import CONTEXT, FAILED, OK, reported
 from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
 from muntin.cli.show import Format, show
 from muntin.cli.streams import Inputs, inputs_of, offline_catalog
@@ -215,6 +215,20 @@ def bench(
         from muntin.bench import run_bench
 
         run_bench(case, json)
+
+
+@app.command()
+def reproduce(
+    entries: Annotated[list[str], typer.Argument(metavar="ID...", help="Entries (T9 T14 ...), or all.")],
+    json: Annotated[Path | None, typer.Option("--json", help="Also write one record per entry to this file.")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes.")] = False,
+    plots: Annotated[Path | None, typer.Option("--plots", help="Draw the figures (SVG, PNG) into this directory.")] = None,
+) -> None:
+    """Reproduce the documents' tables and figures: one line each; exit status 0 only if nothing fails."""
+    with reported():
+        from muntin.cli.reproduce import run_entries
+
+        raise typer.Exit(OK if run_entries(entries, smoke, typer.echo, json, plots) else FAILED)
 
 
 @app.command()

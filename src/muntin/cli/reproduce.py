@@ -1,0 +1,37 @@
+"""``muntin reproduce``: run entries of the documents' experiments, print a line each, write records and figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from muntin.experiments import Setting, chosen, reproduce
+from muntin.experiments.harness import Record
+from muntin.experiments.plots import draw, require_matplotlib
+
+
+def run_entries(
+    names: Sequence[str], smoke: bool, say: Callable[[str], None], json_file: Path | None, plots: Path | None
+) -> bool:
+    """Run the entries; True if none failed. Raises ConfigError for an unknown id, or for ``plots`` without matplotlib."""
+    entries = chosen(names)
+    if plots is not None:
+        require_matplotlib()
+    records = reproduce(entries, Setting(smoke, shared_folder()), lambda r: say(r.line))
+    if json_file is not None:
+        json_file.write_text(json.dumps([_plain(r) for r in records], indent=2) + "\n", encoding="utf-8")
+    if plots is not None:
+        draw(records, plots)
+    return all(r.verdict != "FAIL" for r in records)
+
+
+def shared_folder() -> Path | None:
+    """The directory ``shared`` beside the repository, if there is one: it holds real streams."""
+    found = Path(__file__).resolve().parents[3].parent / "shared"
+    return found if found.is_dir() else None
+
+
+def _plain(record: Record) -> dict[str, object]:
+    return asdict(record)

@@ -1,0 +1,130 @@
+"""What an entry is, how it is run, and what is recorded of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal as OneOf
+
+Verdict = OneOf["PASS", "FAIL", "NOTHING TO REPRODUCE"]
+
+Series = dict[str, list[tuple[float, float]]]
+"""Curves of a figure: name -> points."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to run. ``smoke``: small sizes, every check still judged. ``shared``: directory with real streams, or None."""
+
+    smoke: bool = False
+    shared: Path | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that can fail: what must hold, what was found, and whether it holds."""
+
+    criterion: str
+    measured: str
+    ok: bool
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure to draw: axis titles and curves, both axes logarithmic when ``log``."""
+
+    name: str
+    x: str
+    y: str
+    series: Series
+    log: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an entry found. No checks: there is nothing to reproduce."""
+
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the list of experiments: its id, the document's claim, the criterion, and the code that checks it."""
+
+    id: str
+    claim: str
+    criterion: str
+    run: Callable[[Setting], Outcome]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is reported of an entry, and written to JSON. ``seconds``: wall clock."""
+
+    id: str
+    claim: str
+    measured: str
+    criterion: str
+    verdict: Verdict
+    seconds: float
+    alias_of: str | None = None
+    checks: tuple[Check, ...] = ()
+    notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = field(default=(), compare=False)
+
+    @property
+    def line(self) -> str:
+        """The one line that is printed."""
+        also = f" (= {self.alias_of})" if self.alias_of else ""
+        return f"{self.id}{also} | {self.claim} | {self.measured} | {self.criterion} | {self.verdict}"
+
+
+def reproduce(entries: Sequence[tuple[str, Entry]], setting: Setting, say: Callable[[Record], None]) -> list[Record]:
+    """Run the entries ((id asked for, entry) pairs) in order, ``say`` each record as it is there, and return them all.
+
+    An entry under another id than its own is an alias: it is run once and recorded under both. An entry that raises
+    has failed; the others still run.
+    """
+    done: dict[str, Record] = {}
+    records = []
+    for name, entry in entries:
+        if entry.id not in done:
+            done[entry.id] = _run(entry, setting)
+        record = done[entry.id] if name == entry.id else _as_alias(done[entry.id], name)
+        say(record)
+        records.append(record)
+    return records
+
+
+def _run(entry: Entry, setting: Setting) -> Record:
+    start = time.perf_counter()
+    try:
+        outcome = entry.run(setting)
+        measured, verdict = _measured(outcome), _verdict(outcome.checks)
+    except Exception as error:  # whatever an entry raises is its own failure
+        outcome, verdict = Outcome(()), "FAIL"
+        measured = f"{type(error).__name__}: {error}".replace("\n", " ")
+    seconds = round(time.perf_counter() - start, 3)
+    return Record(
+        entry.id, entry.claim, measured, entry.criterion, verdict, seconds, None, outcome.checks, outcome.notes, outcome.plots
+    )
+
+
+def _measured(outcome: Outcome) -> str:
+    failed = [c for c in outcome.checks if not c.ok]
+    return "; ".join(f"NOT {c.criterion}: {c.measured}" if failed else c.measured for c in failed or outcome.checks)
+
+
+def _verdict(checks: Sequence[Check]) -> Verdict:
+    if not checks:
+        return "NOTHING TO REPRODUCE"
+    return "PASS" if all(c.ok for c in checks) else "FAIL"
+
+
+def _as_alias(record: Record, name: str) -> Record:
+    kept = {k: getattr(record, k) for k in ("claim", "measured", "criterion", "verdict", "seconds", "checks", "notes")}
+    return Record(id=name, alias_of=record.id, **kept)
