@@ -30,9 +30,10 @@ class Feed:
             hidden.rename(self.path / f"{number:04d}.parquet")
         return self
 
-    def live(self) -> Any:
+    def live(self, name: str | None = None) -> Any:
+        """As a stream; ``name``: how Spark calls the source in its checkpoint."""
         reader = self.spark.readStream.schema(self.replay().schema).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(self.path))
+        return (reader.name(name) if name else reader).parquet(str(self.path))
 
     def replay(self) -> Any:
         return self.spark.read.parquet(str(self.path))

@@ -150,3 +150,13 @@ def test_what_a_session_refuses(spark: Any, source: Feed, tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="needs a path"):
         query.write("parquet")
     assert not (tmp_path / "cp").exists()
+
+
+def test_explain_names_the_streams(spark: Any, source: Feed) -> None:
+    session = Session(spark)
+    session.stream("a", source.live())
+    text = session.explain(TEXT)
+    assert "a" in text.split() or " a " in text or "a [" in text
+    assert session.queries == {}
+    assert session.sql(TEXT, name="q").explain() == text
+    assert session.queries["q"].schema.names == ("k", "n", "ts")

@@ -193,3 +193,24 @@ def test_stop_lets_the_batch_finish(spark: Any, inputs: dict[str, Feed], tmp_pat
     assert not run.active and run.exception is None
     commits = [int(p.name) for p in (tmp_path / "cp" / "commits").iterdir() if p.name.isdigit()]
     assert sorted(seen) == sorted(commits)
+
+
+def test_a_named_source_joins_at_a_restart(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
+    evolution = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+    spark.conf.set(evolution, "true")
+    try:
+        first = Session(spark, shards=4)
+        first.stream("a", inputs["a"].live("a"), slack="2 seconds")
+        first.sql(SLIDE, name="slide").write("parquet", str(tmp_path / "out"))
+        drain(first, tmp_path / "cp")
+        second = Session(spark, shards=4)
+        for name, source in inputs.items():
+            second.stream(name, source.live(name), slack="2 seconds")
+        second.sql(SLIDE, name="slide").write("parquet", str(tmp_path / "out"))
+        new = second.sql(CHANGES, name="new").write()
+        drain(second, tmp_path / "cp", END)
+    finally:
+        spark.conf.set(evolution, "false")
+    wanted = replayed(spark, inputs, [SLIDE, CHANGES])
+    assert bag(spark.read.parquet(str(tmp_path / "out")).toArrow()) == bag(wanted[0])
+    assert bag(new.rows()) == bag(wanted[1])

@@ -75,5 +75,5 @@ def test_disordered_logs_live_and_replayed(
             assert len(wanted) > 100
             assert bag(query.rows()) == bag(wanted)
     assert runs[slack].metrics().late == 0
-    assert runs[0].metrics().late > 100
+    assert runs[0].metrics().late > 10
     assert runs[0].metrics().rows == sum(map(len, logs.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from muntin.cql.binder import bind
 from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 from muntin.spark import wire
+from muntin.spark.cells import SlotCells
 from muntin.spark.mail import canonical, sort_mail
-from muntin.spark.metrics import Metrics, add_up, combine
+from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
 from muntin.spark.pack import Packer, event_times, split
 from muntin.spark.pipeline import plan_pipeline
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
+from muntin.state.pane_store import PaneStore
 
 TEXT = "SELECT k, COUNT(*) AS n FROM a [RANGE 5 SECONDS SLIDE 1 SECOND] WHERE v > 2 GROUP BY k"
 
@@ -164,3 +167,16 @@ def test_metrics_add_up() -> None:
     run = add_up(add_up(None, 6, found, {"q": "sig"}), 7, found, {"q": "sig"})
     assert (run.rows, run.bad, run.late, run.results) == (10, 2, 2, 12)
     assert (run.state_rows, run.state_bytes, run.watermark, run.lag, run.batches) == (8, 9, 50, 30, 2)
+
+
+def test_old_versions_are_collected_where_no_driver_does(tmp_path: Path) -> None:
+    spec = replace(spec_of(), store=str(tmp_path), retain=3)
+    store = PaneStore.open(str(tmp_path), "q", 0)
+    for version in range(12):
+        cells = SlotCells(spec, store, version, "slot0")
+        states = cells.load(["s/0/0"])
+        states["s/0/0"].append("rows", pa.RecordBatch.from_pydict({"x": [version]}))
+        cells.commit(states, {PIPELINE: {"rows": 1}})
+    assert sorted(store.manifest_names()) == [7, 8, 9, 10, 11]
+    found = SlotCells(spec, store, 12, "slot0").load(["s/0/0"])["s/0/0"]
+    assert [c.load().column("x").to_pylist() for c in found.list("rows")] == [[v] for v in range(12)]

@@ -76,6 +76,7 @@ def stream_record(stream: Stream) -> dict[str, Any]:
         "max_jump": stream.max_jump,
         "on_bad_time": stream.on_bad_time,
         "order_by": stream.order_by,
+        "order": stream.order,
     }
 
 

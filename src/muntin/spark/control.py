@@ -19,8 +19,15 @@ from muntin.spark import files, wire
 from muntin.spark.pack import Task, headers_to_all
 from muntin.spark.spec import PipelineSpec
 
+_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+
 PARTITION = -1
 """The partition number in headers of the control source."""
+
+
+def sources_are_named(spark: SparkSession) -> bool:
+    """Whether Spark tells the sources of a checkpoint by name; every source must then have one."""
+    return str(spark.conf.get(_EVOLUTION, "false")).lower() == "true"
 
 
 def control_path(store: str) -> str:
@@ -33,7 +40,10 @@ def control_letters(spark: SparkSession, spec: PipelineSpec) -> DataFrame:
     assert spec.store is not None
     path = control_path(spec.store)
     files.make_dirs(path)
-    lines = spark.readStream.format("text").schema("value STRING").load(files.for_spark(path))
+    reader = spark.readStream.format("text").schema("value STRING")
+    if sources_are_named(spark):
+        reader = reader.name("muntin_control")
+    lines = reader.load(files.for_spark(path))
     beats = lines.selectExpr("value", "unix_micros(current_timestamp()) AS __now").coalesce(1)
     return beats.mapInArrow(_beats(spec), wire.LETTERS_DDL)
 

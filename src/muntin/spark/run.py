@@ -21,7 +21,7 @@ from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore
 from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, write_record
-from muntin.spark.control import send_heartbeat
+from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.pack import Task
@@ -33,7 +33,6 @@ from muntin.spark.types import struct_of
 
 log = logging.getLogger("muntin")
 
-_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 _INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
 
 
@@ -60,7 +59,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
         raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
     interval = trigger_of(trigger)
     found = read_checkpoint(checkpoint)
-    check(found, job.streams, job.shards, job.spark.conf.get(_EVOLUTION, "false") == "true")
+    check(found, job.streams, job.shards, sources_are_named(job.spark))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     spec = replace(
         spec, store=found.store, plain=False, late=job.late is not None, since=since(found, spec.levels)
