@@ -108,7 +108,7 @@ class Session:
             raise ConfigError(f"stream {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
-        given = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
+        given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
         self.catalog = Catalog(
             (
                 *self.catalog.streams,
