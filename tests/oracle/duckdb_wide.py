@@ -112,6 +112,7 @@ class _Level:
 
     def __post_init__(self) -> None:
         self.moments: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
+        self.ends: dict[str, int | None] = {}
         for source in self.query.sources:
             if isinstance(source.of, WideQuery):
                 self._load_inner(source, source.of)
@@ -131,8 +132,10 @@ class _Level:
         return out
 
     def _load_inner(self, source: WideSource, inner: WideQuery) -> None:
-        rows = _Level(self.case, self.connection, inner, self.until).emitted()
+        level = _Level(self.case, self.connection, inner, self.until)
+        rows = level.emitted()
         self.moments[source.alias] = rows
+        self.ends[source.alias] = level.end()
         self.connection.execute(
             f"CREATE OR REPLACE TABLE {source.stream} (moment BIGINT, k BIGINT, j BIGINT, s VARCHAR, v BIGINT)"
         )
@@ -195,18 +198,29 @@ class _Level:
         stays = list(chain.from_iterable(self._stays(s) for s in self.query.sources))
         if not stays:
             return []
-        beats = [self._beat(s) for s in self.query.sources if s.window == "range" and s.slide is not None]
+        beats = [self._beat(s) for s in self.query.sources if _sliding(s)]
         if not beats:
             found = {come for _, come, _ in stays} | {gone for _, _, gone in stays if gone is not None}
             return sorted(t for t in found if self.until is None or t <= self.until)
-        last = self.until
-        if last is None:
-            last = max(
-                min(_ceil(come if gone is None else gone, *b) for b in ([self._beat(s)] if _sliding(s) else beats))
-                for s, come, gone in stays
-            )
+        last = self.end() if self.until is None else self.until
+        assert last is not None
         first = min(come for _, come, _ in stays)
         return sorted(set(chain.from_iterable(range(_ceil(first, *b), last + 1, b[0]) for b in beats)))
+
+    def end(self) -> int | None:
+        """The last thing that a row can do: leave a finite window, enter another; results may come to the inner end."""
+        stays = list(chain.from_iterable(self._stays(s) for s in self.query.sources))
+        beats = [self._beat(s) for s in self.query.sources if _sliding(s)]
+        for s in self.query.sources:
+            inner_end = self.ends.get(s.alias)
+            if inner_end is not None:
+                assert isinstance(s.of, WideQuery)
+                stays += self._time_stays(s, [inner_end - (self.case.options.bounds == "start" and s.of.slides)])
+        lasts = [(s, come if gone is None else gone) for s, come, gone in stays]
+        return max(
+            (min((_ceil(t, *b) for b in ([self._beat(s)] if _sliding(s) else beats)), default=t) for s, t in lasts),
+            default=None,
+        )
 
     def _stays(self, s: WideSource) -> list[Stay]:
         """(source, first instant that sees the row, first that does not), SLIDE in time apart."""
@@ -216,7 +230,9 @@ class _Level:
         if s.window == "rows":
             return self._row_stays(s)
         inner = self.moments.get(s.alias)
-        moments = self.case.moments(str(s.of)) if inner is None else [t for t, _ in inner]
+        return self._time_stays(s, self.case.moments(str(s.of)) if inner is None else [t for t, _ in inner])
+
+    def _time_stays(self, s: WideSource, moments: list[int]) -> list[Stay]:
         length, granule = s.length * self.case.unit, self.case.options.granule
         match s.window, self.case.options.bounds:
             case "unbounded", _:

@@ -9,9 +9,9 @@ from functools import cmp_to_key
 from typing import Any
 
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
-from muntin.plan.windows import QueryOptions, Range, Window
+from muntin.plan.windows import QueryOptions, Range, Rows, Window
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
-from muntin.reference.membership import Beat, Visit, beat_of, instants
+from muntin.reference.membership import Beat, Visit, beat_of, instants, shown_end, visits
 from muntin.reference.relation import Leaf, Relation, compare_nulls, leaf_of
 from muntin.reference.values import canonical
 
@@ -84,42 +84,49 @@ class _Query:
 
     def __post_init__(self) -> None:
         self.leaves: dict[int, Leaf] = {}
+        self.ghosts: list[Visit] = []
         for node in within(self.output):
             match node:
                 case Scan(stream, alias, window):
                     leaf = (self._now(window), self.inputs.events[stream.name], f"{alias}.")
                 case Rewindow(inner, window):
-                    leaf = (self._now(window), self._emitted(inner), "")
+                    leaf = (self._now(window), self._emitted(inner, self._now(window)), "")
                 case _:
                     continue
             self.leaves[id(node)] = leaf_of(*leaf, self.options)
+        self.beats: list[Beat] = [b for f in self.leaves.values() if (b := beat_of(f.window, self.options))]
+        self.stays = [v for leaf in self.leaves.values() for v in leaf.stays]
+        for node in within(self.output):
+            if isinstance(node, TableScan) and node.table.kind == "relation":
+                updates = self.inputs.tables[node.table.name].updates
+                self.stays += [Visit(Event(ts, (-1, i), row), ts, None) for i, (ts, _, row) in enumerate(updates)]
 
     def _now(self, window: Window) -> Window:
         return replace(window, slide=None) if self.continual and isinstance(window, Range) else window
 
-    def _emitted(self, inner: Output) -> list[Event]:
-        """The output stream of an inner query; rows of one instant in the order of their values, NULLs first."""
+    def _emitted(self, inner: Output, window: Window) -> list[Event]:
+        """The output stream of an inner query; rows of one instant in the order of their values, NULLs first.
+
+        Time runs on as if a row came out at the inner query's last instant (``ghosts``).
+        """
         ended = self.options.bounds == "start" and ticks_of(inner, self.options) is not None
         names = inner.schema.names
-        rows = _Query(inner, self.inputs, self.options, self.until).rows()
-        rows.sort(key=lambda r: (r[0], _BY_VALUE(r[2])))
+        query = _Query(inner, self.inputs, self.options, self.until)
+        if (end := query.end()) is not None and not isinstance(window, Rows):
+            self.ghosts += visits(window, [Event(end - ended, (-1, 0), {})], self.options)
+        rows = sorted(query.rows(), key=lambda r: (r[0], _BY_VALUE(r[2])))
         return [Event(t - ended, (-1, i), dict(zip(names, row, strict=True))) for i, (t, _, row) in enumerate(rows)]
 
-    def _instants(self) -> list[int]:
-        beats: list[Beat] = [b for leaf in self.leaves.values() if (b := beat_of(leaf.window, self.options))]
-        stays = [v for leaf in self.leaves.values() for v in leaf.stays]
-        for node in within(self.output):
-            if isinstance(node, TableScan) and node.table.kind == "relation":
-                updates = self.inputs.tables[node.table.name].updates
-                stays += [Visit(Event(ts, (-1, i), row), ts, None) for i, (ts, _, row) in enumerate(updates)]
-        return instants(stays, beats, self.until)
+    def end(self) -> int | None:
+        """The last expiry of a finite window (with SLIDE the first tick at or after it); None over no rows."""
+        return max((shown_end(v, self.beats) for v in [*self.stays, *self.ghosts]), default=None)
 
     def answers(self) -> list[Answer]:
         relation = Relation(self.leaves, self.inputs, self.options)
         names = self.output.schema.names
         return [
             (t, [tuple(canonical(r.values[n]) for n in names) for r in relation.at(self.output, t)])
-            for t in self._instants()
+            for t in instants(self.stays, self.beats, self.until, self.end())
         ]
 
     def rows(self) -> list[ResultRow]:

@@ -140,11 +140,10 @@ def beat_of(window: Window, options: QueryOptions) -> Beat | None:
     return None
 
 
-def instants(stays: Sequence[Visit], beats: Sequence[Beat], until: int | None) -> list[int]:
+def instants(stays: Sequence[Visit], beats: Sequence[Beat], until: int | None, end: int | None) -> list[int]:
     """The instants at which a query over these stays has an answer, ascending; ``beats``: the SLIDEs of its windows.
 
-    ``until`` None: time runs on to the last expiry of a finite window (to the first tick at or after it) and stops;
-    else to ``until``, inclusive.
+    ``until`` None: time runs on to ``end`` and stops; else to ``until``, inclusive.
     """
     if not stays:
         return []
@@ -152,11 +151,13 @@ def instants(stays: Sequence[Visit], beats: Sequence[Beat], until: int | None) -
         found = {v.enters for v in stays} | {v.leaves for v in stays if v.leaves is not None}
         return sorted(t for t in found if until is None or t <= until)
     first = min(v.enters for v in stays)
-    end = max(_shown_end(v, beats) for v in stays) if until is None else until
+    end = until if until is not None else end
+    assert end is not None
     return sorted({t for slide, origin in beats for t in range(next_tick(first, slide, origin), end + 1, slide)})
 
 
-def _shown_end(visit: Visit, beats: Sequence[Beat]) -> int:
-    """The tick that shows the last that the row does: its going from a finite window, its coming into any other."""
+def shown_end(visit: Visit, beats: Sequence[Beat]) -> int:
+    """The instant (with SLIDE the tick) that shows the last that a row does: its going from a finite window, its coming
+    into any other."""
     last = visit.enters if visit.leaves is None else visit.leaves
-    return min(next_tick(last, *b) for b in ([visit.own] if visit.own else beats))
+    return min((next_tick(last, *b) for b in ([visit.own] if visit.own else beats)), default=last)
