@@ -70,3 +70,10 @@ def check(seed: int) -> str:
 def test_local_equals_reference(block: int) -> None:
     found = Counter(check(seed) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= MOST_UNSUPPORTED * 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(8))
+def test_local_equals_reference_on_many(block: int) -> None:
+    for seed in range(200 + block * 125, 200 + block * 125 + 125):
+        check(seed)
