@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
+from muntin.optimizer import optimize
 from muntin.physical.conditions import Conditions, analyse
 from muntin.physical.dataflow import plan_dataflow
 from muntin.physical.join_stages import Joined, join_stages, source_columns
@@ -45,6 +46,7 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
 
     Raises UnsupportedError for what this version cannot run.
     """
+    query = optimize(query).query
     reach = tuple(reaches(query.root, query.options))
     if not _canonical(query):
         return replace(plan_dataflow(query), horizon=reach)

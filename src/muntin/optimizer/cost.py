@@ -1,0 +1,148 @@
+"""Work per second of a plan under each execution strategy (thesis 3.5.3): processing, probing, state, negative tuples.
+
+Strategies (thesis 2.3.2, 3.5): NT, every expiration is a negative tuple that all operators above process; DIRECT, rows
+leave state by their expiry, for which state in another order is searched; UPA, the update pattern of each edge decides:
+queues where rows leave as they came, calendar queues where they do not, negative tuples only above what needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from muntin.core.errors import ConfigError
+from muntin.optimizer.estimate import flow_of
+from muntin.optimizer.flow import Flow
+from muntin.optimizer.join_order import pipeline_cost
+from muntin.optimizer.statistics import Statistics
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    BoundQuery,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Output,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TableScan,
+    TopK,
+    walk,
+)
+from muntin.plan.patterns import Pattern
+
+
+class Strategy(StrEnum):
+    """Execution strategies, by the names that the option ``strategy`` takes."""
+
+    NT = "nt"
+    DIRECT = "direct"
+    UPA = "upa"
+
+
+def total(root: Node, statistics: Statistics, strategy: Strategy = Strategy.UPA) -> float:
+    """Elementary steps per second of the whole plan."""
+    return sum(cost for _, cost in costs(root, statistics, strategy))
+
+
+def costs(root: Node, statistics: Statistics, strategy: Strategy = Strategy.UPA) -> Iterator[tuple[Node, float]]:
+    """Each node with its own cost, parents first."""
+    for node in walk(root):
+        yield node, operator_cost(node, statistics, strategy)
+
+
+def strategy_of(query: BoundQuery) -> Strategy:
+    """The strategy that the query's options name. Raises ConfigError for an unknown one."""
+    try:
+        return Strategy(query.options.strategy)
+    except ValueError:
+        known = ", ".join(s.value for s in Strategy)
+        raise ConfigError(f"option strategy: {query.options.strategy!r} is none of {known}") from None
+
+
+def choose_strategy(query: BoundQuery, statistics: Statistics | None = None) -> str:
+    """The strategy with the lowest estimate for the query's plan; UPA if it is no worse than another."""
+    known = statistics or Statistics()
+    order = (Strategy.UPA, Strategy.NT, Strategy.DIRECT)
+    return min(order, key=lambda s: (total(query.root, known, s), order.index(s))).value
+
+
+def operator_cost(node: Node, s: Statistics, strategy: Strategy) -> float:
+    """Steps per second of one operator: a line each."""
+    flows = [flow_of(child, s) for child in node.inputs]
+    handled = sum(processed(f, strategy) for f in flows)
+
+    def keep(f: Flow, eager: bool) -> float:
+        return upkeep(f, s, strategy, eager)
+
+    match node:
+        case Scan() | TableScan():
+            return processed(flow_of(node, s), strategy)
+        case Rewindow() | Filter() | Project():
+            return handled
+        case Join(_, predicate):
+            again = handled / max(sum(f.rate + f.early for f in flows), 1e-9)  # NT probes for expirations too
+            return again * pipeline_cost(flows, predicate, s) + sum(keep(f, eager=False) for f in flows)
+        case Distinct():
+            out = flow_of(node, s)
+            if strategy is Strategy.UPA and flows[0].pattern is not Pattern.STR:
+                return handled + 2 * keep(out, eager=True)  # delta*: the output and its understudies (3.5.2)
+            return handled + keep(flows[0], eager=False) + keep(out, eager=True)
+        case Aggregate():
+            return 2 * handled + keep(flows[0], eager=True)  # the group array takes a step; its input is stored
+        case SemiJoin():
+            out = flow_of(node, s)
+            return 2 * handled + out.early + sum(keep(f, eager=True) for f in flows)
+        case OuterJoin() | Apply():
+            out = flow_of(node, s)
+            return 2 * handled + out.rate + out.early + sum(keep(f, eager=True) for f in flows)
+        case SetOp(kind="union_all"):
+            return handled
+        case SetOp():
+            return 2 * handled + flow_of(node, s).early + sum(keep(f, eager=True) for f in flows)
+        case TopK(_, _, count):
+            return handled * count.bit_length()
+        case Output():
+            return handled + keep(flows[0], eager=True)  # the materialised answer
+
+
+def processed(f: Flow, strategy: Strategy) -> float:
+    """Tuples per second that an operator above the edge handles: expirations too under NT."""
+    return f.rate + f.early + (f.expiring if strategy is Strategy.NT else 0.0)
+
+
+def upkeep(f: Flow, s: Statistics, strategy: Strategy, eager: bool) -> float:
+    """Steps per second to insert an edge's rows into state and to delete them from it.
+
+    ``eager``: expirations show at once, so every arrival asks for them; otherwise state is cleaned ``1 / lazy`` times
+    in the time a row stays.
+    """
+    hashed = f.rate + f.expiring + f.early
+    queue = f.rate + f.expiring
+    if f.pattern is Pattern.MON:
+        return f.rate
+    match strategy:
+        case Strategy.NT:
+            return hashed
+        case Strategy.DIRECT:
+            scans = (f.rate + f.early) * f.size if eager else f.rate / s.lazy
+            return queue if f.pattern is Pattern.WKS else queue + scans + f.early * f.size
+        case Strategy.UPA:
+            return _by_pattern(f, s, eager, hashed, queue)
+
+
+def _by_pattern(f: Flow, s: Statistics, eager: bool, hashed: float, queue: float) -> float:
+    """FIFO, calendar queue or hash (thesis 3.5.2); with negative tuples whichever of the last two is cheaper."""
+    if f.pattern is Pattern.WKS:
+        return queue
+    day = f.size / s.partitions
+    calendar = queue + (f.rate * day / 2 if eager else f.rate / (s.lazy * s.partitions))
+    if f.pattern is Pattern.WK:
+        return calendar
+    every = hashed + f.expiring  # each expiration becomes a negative tuple for the hash table
+    return min(calendar + f.early * f.size, every)
