@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,15 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muntin.core.errors import UnsupportedError
 from muntin.plan.catalog import Stream
-from muntin.plan.nodes import TableScan, walk
 from muntin.session import Query, Session, local_spark
 from muntin.spark.sources import read_batch, read_stream
 from muntin.verify.arrow import from_table, to_table
-from muntin.verify.runner import Job, Outcome
-
-Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+from muntin.verify.runner import Job, Outcome, table_feeds
 
 
 @dataclass
@@ -37,13 +33,11 @@ class SparkRunner:
         where = self.scratch / f"case{next(self.numbers)}"
         session = Session(self.spark, self.shards)
         session.catalog = job.catalog
-        bound = job.bind()
-        if any(isinstance(n, TableScan) for n in walk(bound.root)):
-            raise UnsupportedError("the verifier feeds no tables to Spark yet")
-        query = Query(session, "case", bound)
+        query = Query(session, "case", job.bind())
         streams = query.physical.streams
-        for stream in job.catalog.streams:
-            _put(where, stream, job.rows, "0")
+        feeds = table_feeds(streams, job)
+        for stream in streams:
+            _put(where, stream, feeds.get(stream.name) or to_table(stream, job.rows.get(stream.name, ())), "0")
         live = job.until is not None or bool(job.late)
         for stream in streams:
             path = str(where / stream.name)
@@ -61,7 +55,7 @@ class SparkRunner:
                 run.heartbeat(job.complete + 1)
                 run.process_all_available()
                 for stream in streams:
-                    _put(where, stream, job.late, "1")
+                    _put(where, stream, to_table(stream, job.late.get(stream.name, ())), "1")
                 run.process_all_available()
             if job.until is not None:
                 run.heartbeat(job.until + 1)
@@ -71,10 +65,10 @@ class SparkRunner:
         return query.rows()
 
 
-def _put(where: Path, stream: Stream, rows: Rows, name: str) -> None:
+def _put(where: Path, stream: Stream, rows: pa.Table, name: str) -> None:
     directory = where / stream.name
     directory.mkdir(parents=True, exist_ok=True)
-    pq.write_table(to_table(stream, rows.get(stream.name, ())), directory / f"{name}.parquet")
+    pq.write_table(rows, directory / f"{name}.parquet")
 
 
 @contextmanager

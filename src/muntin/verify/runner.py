@@ -76,7 +76,7 @@ def run_on_local(job: Job, shards: int = 2) -> Outcome:
     query = job.bind()
     physical = plan_query(query)
     pipeline = LocalPipeline(physical, shards)
-    feeds = _feeds(physical.streams, job)
+    feeds = table_feeds(physical.streams, job)
     tables = [pipeline.push(_batch([s for s in physical.streams if s.name not in feeds], job.rows) | feeds)]
     if job.complete is not None:
         tables += [pipeline.heartbeat(job.complete + 1), pipeline.push(_batch(physical.streams, job.late))]
@@ -89,7 +89,7 @@ def _batch(streams: Sequence[Stream], rows: Mapping[str, Sequence[Mapping[str, A
     return {s.name: to_table(s, rows.get(s.name, ())) for s in streams}
 
 
-def _feeds(streams: Sequence[Stream], job: Job) -> dict[str, pa.Table]:
+def table_feeds(streams: Sequence[Stream], job: Job) -> dict[str, pa.Table]:
     """The updates of the query's tables as their feeds take them; rows that are always there come first of all."""
     found = {}
     for stream in streams:
