@@ -25,11 +25,11 @@ CHEAPER = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Step:
-    """A rule that changed the plan, with the plan as text before and after, and its estimated cost per second."""
+    """A rule that changed the plan: the plan before and after, and its estimated cost per second then."""
 
     rule: str
-    before: str
-    after: str
+    before: Output
+    after: Output
     cost: float
 
 
@@ -61,7 +61,7 @@ def optimize(query: BoundQuery, statistics: Statistics | None = None, rules: tup
             changed = _tried(rule, now, known, strategy)
             if changed.root != now.root:
                 cost = total(changed.root, known, strategy)
-                steps.append(Step(rule.name, plan_text(now.root), plan_text(changed.root), cost))
+                steps.append(Step(rule.name, now.root, changed.root, cost))
                 now = changed
         if now.root == before.root:
             break
@@ -69,7 +69,7 @@ def optimize(query: BoundQuery, statistics: Statistics | None = None, rules: tup
         busy = ", ".join(dict.fromkeys(s.rule for s in steps[-2 * len(rules) :]))
         raise InternalError(
             f"the optimizer did not come to an end within {MOST_ROUNDS} rounds; last to change the plan: {busy}"
-            f"\n{steps[-1].before}\nthen\n{steps[-1].after}"
+            f"\n{plan_text(steps[-1].before)}\nthen\n{plan_text(steps[-1].after)}"
         )
     if is_canonical(query.root) and not is_canonical(now.root):
         raise InternalError(f"rules took a query out of the planner's own shape: {[s.rule for s in steps]}")

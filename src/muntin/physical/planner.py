@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.optimizer import optimize
+from muntin.optimizer.shape import is_canonical
 from muntin.physical.conditions import Conditions, analyse
 from muntin.physical.dataflow import plan_dataflow
 from muntin.physical.join_stages import Joined, join_stages, source_columns
@@ -24,8 +25,7 @@ from muntin.physical.stage import (
     Stage,
 )
 from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan, reaches, walk
-from muntin.plan.windows import Range, Rows
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan, reaches
 
 Named = tuple[tuple[str, Expr], ...]
 
@@ -42,13 +42,17 @@ class _Parts:
 
 
 def plan_query(query: BoundQuery) -> PhysicalQuery:
-    """Cut the plan into stages.
+    """Optimize the plan, then cut it into stages.
 
     Raises UnsupportedError for what this version cannot run.
     """
-    query = optimize(query).query
+    return plan_as_written(optimize(query).query)
+
+
+def plan_as_written(query: BoundQuery) -> PhysicalQuery:
+    """The stages of a plan as it stands: no rule touches it."""
     reach = tuple(reaches(query.root, query.options))
-    if not _canonical(query):
+    if not is_canonical(query.root):
         return replace(plan_dataflow(query), horizon=reach)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
@@ -59,28 +63,6 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
         stages = (*stages[:-1], _watch_instants(stages[-1], parts.scans))
     shows_op = kind == "changes"
     return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op, horizon=reach)
-
-
-def _canonical(query: BoundQuery) -> bool:
-    """Whether the query is SELECT ... FROM time windows WHERE ... GROUP BY ... HAVING, which has plans of its own."""
-    if query.options.strategy == "nt":
-        return False
-    plain = Scan | Filter | Join | Aggregate | Project | Output
-    if not all(isinstance(n, plain) for n in walk(query.root)) or query.root.kind.endswith("restore"):
-        return False
-    if any(isinstance(s.window, Rows) or (isinstance(s.window, Range) and s.window.internal) for s in query.scans):
-        return False
-    if any(a.fn in ("first", "last") for n in walk(query.root) if isinstance(n, Aggregate) for _, a in n.aggs):
-        return False  # they need the event time beside their argument
-    project = query.root.input
-    if not isinstance(project, Project):
-        return False
-    below = project.input
-    below = below.input if isinstance(below, Filter) else below
-    below = below.input if isinstance(below, Aggregate) else below
-    while isinstance(below, Filter):
-        below = below.input
-    return isinstance(below, Scan) or (isinstance(below, Join) and all(isinstance(p, Scan) for p in below.parts))
 
 
 def _snapped(stage: Stage, query: BoundQuery) -> Stage:

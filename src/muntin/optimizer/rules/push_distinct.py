@@ -14,8 +14,8 @@ def push_distinct(node: Node) -> Node:
 
     CQL: ``SELECT DISTINCT a.k FROM A a [RANGE 1 HOUR], B b [RANGE 1 HOUR] WHERE a.k = b.k``. Before: ``Distinct
     (Project a.k (Join (A, B)))``; after: ``Distinct (Project a.k (Join (Distinct (Project a.k (A)), Distinct
-    (Project b.k (B)))))``, of which ``remove_distinct`` takes the outer one where the columns allow it. Not with a non-retroactive
-    relation, which every row reads at its own time.
+    (Project b.k (B)))))``, of which ``remove_distinct`` takes the outer one where the columns allow it. Not with a
+    non-retroactive relation, which every row reads at its own time.
     """
     match node:
         case Distinct(Project(Join(parts, predicate) as join, exprs)) if not any(is_nrr(p) for p in parts):
