@@ -7,8 +7,6 @@ chained table). The queries over them are in ``strategies_join``, ``strategies_d
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +27,12 @@ FREE, SIZE, USED, KIND, PARTS, WIDTH, DONE, BAG = range(8)
 COUNT, SUM = 0, 1
 
 
-class Store(NamedTuple):
-    """``cell``: nodes (key, exp, two ids, links); ``head``, ``tail``: of each chain; ``meta``: sizes and parameters."""
+Store = Ints
+"""One array, so that a call hands over one: sizes and parameters, the head of every chain, the tail of every chain,
+and the nodes (key, exp, two ids, links). A node or a chain is named by its place in the array; -1 is none."""
 
-    cell: Ints
-    head: Ints
-    tail: Ints
-    meta: Ints
+WIDTH_OF_NODE = 6
+CHAINS = 8
 
 
 def new_store(kind: int, parts: int, room: int, span: int = 1, bag: bool = False) -> Store:
@@ -44,12 +41,12 @@ def new_store(kind: int, parts: int, room: int, span: int = 1, bag: bool = False
     ``bag``: as a view, compare its rows by the value in ID2 and not by identity.
     """
     chains = 1 if kind == LIST else parts
-    meta = np.zeros(8, np.int64)
-    meta[FREE] = -1
-    meta[KIND], meta[PARTS], meta[WIDTH], meta[DONE] = kind, chains, max(1, -(-span // chains)), -1
-    meta[BAG] = bag
-    ends = np.full(chains, -1, np.int64)
-    return Store(np.zeros((room, 6), np.int64), ends, ends.copy(), meta)
+    nodes = CHAINS + 2 * chains
+    store = np.full(nodes + WIDTH_OF_NODE * room, -1, np.int64)
+    store[:CHAINS] = 0
+    store[KIND], store[PARTS], store[WIDTH], store[DONE] = kind, chains, max(1, -(-span // chains)), -1
+    store[FREE], store[USED], store[BAG] = -1, nodes, bag
+    return store
 
 
 @nb.njit(cache=True)
@@ -65,79 +62,79 @@ def mix(a, b):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def chain(s, key, exp):  # type: ignore[no-untyped-def]
-    kind = s.meta[KIND]
+    kind = s[KIND]
     if kind == LIST:
-        return 0
+        return CHAINS
     if kind == HASH:
-        return mix(key, 7) % s.meta[PARTS]
+        return CHAINS + mix(key, 7) % s[PARTS]
     if kind == GROUP:
-        return key
-    return (exp // s.meta[WIDTH]) % s.meta[PARTS]
+        return CHAINS + key
+    return CHAINS + (exp // s[WIDTH]) % s[PARTS]
 
 
 @nb.njit(cache=True)
 def _take(s):  # type: ignore[no-untyped-def]
-    n = s.meta[FREE]
+    n = s[FREE]
     if n >= 0:
-        s.meta[FREE] = s.cell[n, NEXT]
+        s[FREE] = s[n + NEXT]
     else:
-        n = s.meta[USED]
-        if n == len(s.cell):
+        n = s[USED]
+        if n == len(s):
             raise OverflowError("a store is full")
-        s.meta[USED] += 1
-    s.meta[SIZE] += 1
+        s[USED] += WIDTH_OF_NODE
+    s[SIZE] += 1
     return n
 
 
 @nb.njit(cache=True)
 def _link_after(s, b, p, n):  # type: ignore[no-untyped-def]
     """Put node n behind node p of chain b; p = -1: at its head."""
-    q = s.head[b] if p < 0 else s.cell[p, NEXT]
-    s.cell[n, PREV], s.cell[n, NEXT] = p, q
+    q = s[b] if p < 0 else s[p + NEXT]
+    s[n + PREV], s[n + NEXT] = p, q
     if p < 0:
-        s.head[b] = n
+        s[b] = n
     else:
-        s.cell[p, NEXT] = n
+        s[p + NEXT] = n
     if q < 0:
-        s.tail[b] = n
+        s[b + s[PARTS]] = n
     else:
-        s.cell[q, PREV] = n
+        s[q + PREV] = n
 
 
 @nb.njit(cache=True)
 def drop(s, n):  # type: ignore[no-untyped-def]
     """Unlink node n and free it."""
-    b = chain(s, s.cell[n, KEY], s.cell[n, EXP])
-    p, q = s.cell[n, PREV], s.cell[n, NEXT]
+    b = chain(s, s[n + KEY], s[n + EXP])
+    p, q = s[n + PREV], s[n + NEXT]
     if p < 0:
-        s.head[b] = q
+        s[b] = q
     else:
-        s.cell[p, NEXT] = q
+        s[p + NEXT] = q
     if q < 0:
-        s.tail[b] = p
+        s[b + s[PARTS]] = p
     else:
-        s.cell[q, PREV] = p
-    s.cell[n, NEXT] = s.meta[FREE]
-    s.meta[FREE] = n
-    s.meta[SIZE] -= 1
+        s[q + PREV] = p
+    s[n + NEXT] = s[FREE]
+    s[FREE] = n
+    s[SIZE] -= 1
 
 
 @nb.njit(cache=True)
 def insert(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
     """A new node where the kind of store wants it; a calendar queue searches from the latest expiry backwards."""
     n = _take(s)
-    s.cell[n, KEY], s.cell[n, EXP], s.cell[n, ID], s.cell[n, ID2] = key, exp, one, two
+    s[n + KEY], s[n + EXP], s[n + ID], s[n + ID2] = key, exp, one, two
     b = chain(s, key, exp)
     w[INSERTS] += 1
-    kind = s.meta[KIND]
+    kind = s[KIND]
     if kind == HASH or kind == GROUP:
         _link_after(s, b, -1, n)
         return n
-    p = s.tail[b]
+    p = s[b + s[PARTS]]
     if kind != LIST:
-        while p >= 0 and s.cell[p, EXP] > exp:
+        while p >= 0 and s[p + EXP] > exp:
             w[PROBES] += 1
-            p = s.cell[p, PREV]
+            p = s[p + PREV]
     _link_after(s, b, p, n)
     return n
 
@@ -145,57 +142,57 @@ def insert(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True)
 def find(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
     """The node with these ids, or -1. A hash looks through one chain, LOCATED through one partition, others through all."""
-    kind = s.meta[KIND]
-    first, last = 0, s.meta[PARTS]
+    kind = s[KIND]
+    first, last = CHAINS, CHAINS + s[PARTS]
     if kind == HASH or kind == LOCATED or kind == GROUP:
         first = chain(s, key, exp)
         last = first + 1
     for b in range(first, last):
         w[VISITS] += 1
-        n = s.head[b]
+        n = s[b]
         while n >= 0:
             w[PROBES] += 1
-            if s.cell[n, ID] == one and s.cell[n, ID2] == two:
+            if s[n + ID] == one and s[n + ID2] == two:
                 return n
-            n = s.cell[n, NEXT]
+            n = s[n + NEXT]
     return -1
 
 
 @nb.njit(cache=True)
 def find_key(s, key, w):  # type: ignore[no-untyped-def]
     """The newest node of a hash with this key, or -1."""
-    n = s.head[chain(s, key, 0)]
+    n = s[chain(s, key, 0)]
     while n >= 0:
         w[PROBES] += 1
-        if s.cell[n, KEY] == key:
+        if s[n + KEY] == key:
             return n
-        n = s.cell[n, NEXT]
+        n = s[n + NEXT]
     return -1
 
 
 @nb.njit(cache=True)
 def next_expired(s, now, w):  # type: ignore[no-untyped-def]
     """A node of a calendar queue with exp <= now, or -1. Every partition that time has reached is visited."""
-    part = s.meta[DONE]
-    last = now // s.meta[WIDTH]
-    if part < 0 or last - part >= s.meta[PARTS]:
-        part = max(0, last - s.meta[PARTS] + 1)
+    part = s[DONE]
+    last = now // s[WIDTH]
+    if part < 0 or last - part >= s[PARTS]:
+        part = max(0, last - s[PARTS] + 1)
     while part <= last:
         w[VISITS] += 1
-        n = s.head[part % s.meta[PARTS]]
+        n = s[CHAINS + part % s[PARTS]]
         if n >= 0:
             w[EXPIRIES] += 1
-            if s.cell[n, EXP] <= now:
-                s.meta[DONE] = part
+            if s[n + EXP] <= now:
+                s[DONE] = part
                 return n
         part += 1
-    s.meta[DONE] = last
+    s[DONE] = last
     return -1
 
 
 @nb.njit(cache=True)
 def _mark(view, n):  # type: ignore[no-untyped-def]
-    return mix(view.cell[n, ID2], 1) if view.meta[BAG] else view.cell[n, KEY]
+    return mix(view[n + ID2], 1) if view[BAG] else view[n + KEY]
 
 
 @nb.njit(cache=True)
@@ -203,7 +200,7 @@ def show(view, answer, key, exp, one, two, w):  # type: ignore[no-untyped-def]
     """A result enters the view; ``answer`` keeps its size and the sum of its rows' hashes."""
     n = insert(view, key, exp, one, two, w)
     w[RESULTS] += 1
-    w[PEAK] = max(w[PEAK], view.meta[SIZE])
+    w[PEAK] = max(w[PEAK], view[SIZE])
     answer[COUNT] += 1
     answer[SUM] += _mark(view, n)
 
@@ -229,12 +226,12 @@ def retract(view, answer, key, exp, one, two, w):  # type: ignore[no-untyped-def
 @nb.njit(cache=True)
 def expire(view, answer, now, w):  # type: ignore[no-untyped-def]
     """Results with exp <= now leave: a list is looked through from end to end, a calendar queue from its current partition."""
-    if view.meta[KIND] == LIST:
-        n = view.head[0]
+    if view[KIND] == LIST:
+        n = view[CHAINS]
         while n >= 0:
             w[EXPIRIES] += 1
-            q = view.cell[n, NEXT]
-            if view.cell[n, EXP] <= now:
+            q = view[n + NEXT]
+            if view[n + EXP] <= now:
                 leave(view, answer, n)
             n = q
         return
@@ -247,14 +244,14 @@ def expire(view, answer, now, w):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True)
 def expire_oldest(s, now, w):  # type: ignore[no-untyped-def]
     """Drop expired nodes of a hash whose chains are in arrival order, which is the order of expiry of a base window."""
-    for b in range(s.meta[PARTS]):
+    for b in range(s[PARTS]):
         w[VISITS] += 1
-        n = s.tail[b]
+        n = s[CHAINS + s[PARTS] + b]
         while n >= 0:
             w[EXPIRIES] += 1
-            if s.cell[n, EXP] > now:
+            if s[n + EXP] > now:
                 break
-            p = s.cell[n, PREV]
+            p = s[n + PREV]
             drop(s, n)
             n = p
 

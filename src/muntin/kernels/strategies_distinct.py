@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba as nb
 
 from muntin.kernels.strategies import (
+    CHAINS,
     COUNT,
     EXP,
     EXPIRIES,
@@ -43,13 +44,13 @@ def _emit(order, index, answer, ordered, key, exp, one, w):  # type: ignore[no-u
     w[RESULTS] += 1
     answer[COUNT] += 1
     answer[SUM] += mix(key, 1)
-    w[PEAK] = max(w[PEAK], index.meta[SIZE])
+    w[PEAK] = max(w[PEAK], index[SIZE])
 
 
 @nb.njit(cache=True)
 def _withdraw(index, answer, n):  # type: ignore[no-untyped-def]
     answer[COUNT] -= 1
-    answer[SUM] -= mix(index.cell[n, KEY], 1)
+    answer[SUM] -= mix(index[n + KEY], 1)
     drop(index, n)
 
 
@@ -60,7 +61,7 @@ def _replace(order, index, answer, rest, ordered, star, key, now, w):  # type: i
     n = find_key(rest, key, w)
     if n < 0:
         return
-    exp, one = rest.cell[n, EXP], rest.cell[n, ID]
+    exp, one = rest[n + EXP], rest[n + ID]
     if star:
         drop(rest, n)
     if exp <= now:
@@ -71,20 +72,20 @@ def _replace(order, index, answer, rest, ordered, star, key, now, w):  # type: i
 @nb.njit(cache=True)
 def _expire_results(order, index, answer, rest, star, now, w):  # type: ignore[no-untyped-def]
     """Results by their exp: a list is looked through from end to end, a calendar queue from its current partition."""
-    if order.meta[KIND] != LIST:
+    if order[KIND] != LIST:
         n = next_expired(order, now, w)
         while n >= 0:
-            key = order.cell[n, KEY]
+            key = order[n + KEY]
             drop(order, n)
             _replace(order, index, answer, rest, True, star, key, now, w)
             n = next_expired(order, now, w)
         return
-    n = order.head[0]
+    n = order[CHAINS]
     while n >= 0:
         w[EXPIRIES] += 1
-        q = order.cell[n, NEXT]
-        if order.cell[n, EXP] <= now:
-            key = order.cell[n, KEY]
+        q = order[n + NEXT]
+        if order[n + EXP] <= now:
+            key = order[n + KEY]
             drop(order, n)
             _replace(order, index, answer, rest, True, star, key, now, w)
         n = q
@@ -101,7 +102,7 @@ def _negatives(events, order, index, answer, rest, now, clock, w):  # type: igno
         key = events[2, i]
         delete(rest, key, i, w)
         n = find_key(index, key, w)
-        if index.cell[n, ID] == i:
+        if index[n + ID] == i:
             _replace(order, index, answer, rest, False, False, key, now, w)
 
 
@@ -122,7 +123,7 @@ def naive_delta(events, start, stop, negative, rest, order, index, answer, clock
             else:
                 _expire_results(order, index, answer, rest, False, now, w)
                 expire_oldest(rest, now, w)
-            w[STORED] += rest.meta[SIZE] + index.meta[SIZE] + (i - clock[3] if negative else 0)
+            w[STORED] += rest[SIZE] + index[SIZE] + (i - clock[3] if negative else 0)
             w[STEPS] += 1
         if negative:
             w[INSERTS] += 1
@@ -145,7 +146,7 @@ def delta_star(events, start, stop, youngest, aux, order, index, answer, clock, 
             log(answer, clock, logs)
             clock[0] = now
             _expire_results(order, index, answer, aux, True, now, w)
-            w[STORED] += aux.meta[SIZE] + index.meta[SIZE]
+            w[STORED] += aux[SIZE] + index[SIZE]
             w[STEPS] += 1
         if find_key(index, key, w) < 0:
             _emit(order, index, answer, True, key, exp, i, w)
@@ -153,10 +154,10 @@ def delta_star(events, start, stop, youngest, aux, order, index, answer, clock, 
             n = find_key(aux, key, w)
             if n < 0:
                 insert(aux, key, exp, i, -1, w)
-            elif youngest or aux.cell[n, EXP] < exp:
+            elif youngest or aux[n + EXP] < exp:
                 w[INSERTS] += 1
-                aux.cell[n, EXP], aux.cell[n, ID] = exp, i
-        worst = max(worst, 100 * (aux.meta[SIZE] + index.meta[SIZE]) // index.meta[SIZE])
+                aux[n + EXP], aux[n + ID] = exp, i
+        worst = max(worst, 100 * (aux[SIZE] + index[SIZE]) // index[SIZE])
     return worst
 
 

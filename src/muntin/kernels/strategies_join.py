@@ -33,17 +33,17 @@ from muntin.kernels.strategies import (
 def _probe(events, view, answer, other, i, exp, link, positive, now, w):  # type: ignore[no-untyped-def]
     """Results of tuple i with the other side: into the view, or out of it."""
     key = events[2, i]
-    n = other.head[chain(other, key, 0)]
+    n = other[chain(other, key, 0)]
     while n >= 0:
         w[PROBES] += 1
-        if other.cell[n, KEY] == key:
-            one, two = (i, other.cell[n, ID]) if link == 0 else (other.cell[n, ID], i)
-            until = min(exp, other.cell[n, EXP])
+        if other[n + KEY] == key:
+            one, two = (i, other[n + ID]) if link == 0 else (other[n + ID], i)
+            until = min(exp, other[n + EXP])
             if not positive:
                 retract(view, answer, mix(one, two), until, one, two, w)
-            elif other.cell[n, EXP] > now:  # expired tuples wait here for the lazy expiry
+            elif other[n + EXP] > now:  # expired tuples wait here for the lazy expiry
                 show(view, answer, mix(one, two), until, one, two, w)
-        n = other.cell[n, NEXT]
+        n = other[n + NEXT]
 
 
 @nb.njit(cache=True)
@@ -84,7 +84,7 @@ def join_query(events, start, stop, window, lazy, negative, left, right, view, a
                     expire_oldest(right, now, w)
                     clock[2] = now + lazy
             held = i - clock[3] if negative else 0
-            w[STORED] += held + left.meta[SIZE] + right.meta[SIZE] + view.meta[SIZE]
+            w[STORED] += held + left[SIZE] + right[SIZE] + view[SIZE]
             w[STEPS] += 1
         w[PROBES] += 1  # the selection
         if negative:

@@ -157,12 +157,12 @@ def except_query(events, start, stop, window, negative, rows, values, view, answ
 def _pairs_change(events, own, other, pairs, order, mute, window, negative, view, answer, i, positive, w):  # type: ignore[no-untyped-def]
     """Join results of tuple i enter or leave the left input of the negation, and the view where no match silences them."""
     key, link, now = events[2, i], events[1, i], events[0, i]
-    n = other.head[chain(other, key, 0)]
+    n = other[chain(other, key, 0)]
     while n >= 0:
         w[PROBES] += 1
-        if other.cell[n, KEY] == key and (negative or other.cell[n, EXP] > now):
-            one, two = (i, other.cell[n, ID]) if link == 0 else (other.cell[n, ID], i)
-            until = min(now + window, other.cell[n, EXP])
+        if other[n + KEY] == key and (negative or other[n + EXP] > now):
+            one, two = (i, other[n + ID]) if link == 0 else (other[n + ID], i)
+            until = min(now + window, other[n + EXP])
             if positive:
                 insert(pairs, key, until, one, two, w)
                 if not negative:
@@ -172,7 +172,7 @@ def _pairs_change(events, own, other, pairs, order, mute, window, negative, view
             else:
                 w[NEGATIVES] += 1
                 _pair_leaves(pairs, mute, view, answer, key, until, one, two, w)
-        n = other.cell[n, NEXT]
+        n = other[n + NEXT]
 
 
 @nb.njit(cache=True)
@@ -185,16 +185,16 @@ def _pair_leaves(pairs, mute, view, answer, key, until, one, two, w):  # type: i
 @nb.njit(cache=True)
 def _pairs_turn(pairs, view, answer, key, positive, w):  # type: ignore[no-untyped-def]
     """The last match of a value has left, or its first has come: all its pairs are shown, or withdrawn."""
-    n = pairs.head[chain(pairs, key, 0)]
+    n = pairs[chain(pairs, key, 0)]
     while n >= 0:
         w[PROBES] += 1
-        one, two, until = pairs.cell[n, ID], pairs.cell[n, ID2], pairs.cell[n, EXP]
+        one, two, until = pairs[n + ID], pairs[n + ID2], pairs[n + EXP]
         if positive:
             show(view, answer, mix(one, two), until, one, two, w)
         else:
             w[PREMATURE] += 1
             retract(view, answer, mix(one, two), until, one, two, w)
-        n = pairs.cell[n, NEXT]
+        n = pairs[n + NEXT]
 
 
 @nb.njit(cache=True)
@@ -215,7 +215,7 @@ def _expire_up(events, window, negative, left, right, pairs, order, mute, view, 
         w[VISITS] += 1
         n = next_expired(order, now, w)
         while n >= 0:
-            key, until, one, two = order.cell[n, KEY], order.cell[n, EXP], order.cell[n, ID], order.cell[n, ID2]
+            key, until, one, two = order[n + KEY], order[n + EXP], order[n + ID], order[n + ID2]
             drop(order, n)
             _pair_leaves(pairs, mute, view, answer, key, until, one, two, w)
             n = next_expired(order, now, w)
@@ -248,7 +248,7 @@ def negation_up(events, start, stop, window, lazy, negative, left, right, pairs,
             log(answer, clock, logs)
             clock[0] = now
             _expire_up(events, window, negative, left, right, pairs, order, mute, view, answer, now, lazy, clock, w)
-            w[STORED] += left.meta[SIZE] + right.meta[SIZE] + pairs.meta[SIZE] + view.meta[SIZE]
+            w[STORED] += left[SIZE] + right[SIZE] + pairs[SIZE] + view[SIZE]
             w[STEPS] += 1
         w[INSERTS] += negative
         if link == 2:
@@ -274,16 +274,16 @@ def _survivor(events, window, left, right, view, answer, i, positive, w):  # typ
     else:
         w[NEGATIVES] += 1
         delete(left, key, i, w)
-    n = right.head[chain(right, key, 0)]
+    n = right[chain(right, key, 0)]
     while n >= 0:
         w[PROBES] += 1
-        if right.cell[n, KEY] == key:
-            two, until = right.cell[n, ID], min(events[0, i] + window, right.cell[n, EXP])
+        if right[n + KEY] == key:
+            two, until = right[n + ID], min(events[0, i] + window, right[n + EXP])
             if positive:
                 show(view, answer, mix(i, two), until, i, two, w)
             else:
                 retract(view, answer, mix(i, two), until, i, two, w)
-        n = right.cell[n, NEXT]
+        n = right[n + NEXT]
 
 
 @nb.njit(cache=True)
@@ -294,26 +294,26 @@ def _partner(events, window, left, right, view, answer, i, positive, w):  # type
         insert(right, key, events[0, i] + window, i, -1, w)
     else:
         delete(right, key, i, w)
-    n = left.head[chain(left, key, 0)]
+    n = left[chain(left, key, 0)]
     while n >= 0:
         w[PROBES] += 1
-        if left.cell[n, KEY] == key:
-            one, until = left.cell[n, ID], min(events[0, i] + window, left.cell[n, EXP])
+        if left[n + KEY] == key:
+            one, until = left[n + ID], min(events[0, i] + window, left[n + EXP])
             if positive:
                 show(view, answer, mix(one, i), until, one, i, w)
             else:
                 retract(view, answer, mix(one, i), until, one, i, w)
-        n = left.cell[n, NEXT]
+        n = left[n + NEXT]
 
 
 @nb.njit(cache=True)
 def _survivors_turn(events, window, stored, left, right, view, answer, key, positive, w):  # type: ignore[no-untyped-def]
-    n = stored.head[chain(stored, key, 0)]
+    n = stored[chain(stored, key, 0)]
     while n >= 0:
         w[PROBES] += 1
         w[PREMATURE] += not positive
-        _survivor(events, window, left, right, view, answer, stored.cell[n, ID], positive, w)
-        n = stored.cell[n, NEXT]
+        _survivor(events, window, left, right, view, answer, stored[n + ID], positive, w)
+        n = stored[n + NEXT]
 
 
 @nb.njit(cache=True)
@@ -355,7 +355,7 @@ def negation_down(events, start, stop, window, stored, left, right, mute, view, 
             log(answer, clock, logs)
             clock[0] = now
             _expire_down(events, window, stored, left, right, mute, view, answer, now, clock, w)
-            w[STORED] += stored.meta[SIZE] + left.meta[SIZE] + right.meta[SIZE] + view.meta[SIZE]
+            w[STORED] += stored[SIZE] + left[SIZE] + right[SIZE] + view[SIZE]
             w[STEPS] += 1
         w[INSERTS] += 1
         if link == 0:

@@ -37,6 +37,10 @@ class Trace:
         keep = self.link < count
         return Trace(*(a[keep] for a in (self.ts, self.link, self.source, self.pair, self.protocol)), self.unit)
 
+    def first(self, count: int) -> Trace:
+        """The first ``count`` tuples."""
+        return Trace(*(a[:count] for a in (self.ts, self.link, self.source, self.pair, self.protocol)), self.unit)
+
 
 def synthetic(
     units: int, links: int, sources: int = 1650, skew: float = 0.35, shared: float = 1.0, seed: int = 1993

@@ -1,0 +1,1 @@
+"""Golab's thesis (CS-2006-27): one file an entry."""
