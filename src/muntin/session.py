@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from typing import Literal as OneOf
@@ -15,20 +16,23 @@ from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
 from muntin.physical.planner import plan_query
 from muntin.physical.stage import PhysicalQuery
-from muntin.plan.catalog import Catalog, Stream, Table
-from muntin.plan.nodes import BoundQuery
+from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
+from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
+from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
 from muntin.plan.windows import QueryOptions
 from muntin.spark.embedded import DataFrame, SparkSession, local_spark
 from muntin.spark.metrics import Metrics
 from muntin.spark.run import Job, Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
 from muntin.spark.standalone import result_frame, stored_metrics
+from muntin.spark.tables import ADD, AT, static_feed, update_feed
 from muntin.spark.times import ready_event_time
-from muntin.spark.types import schema_of
+from muntin.spark.types import arrow_type, schema_of
 
-__all__ = ["Query", "Run", "Session", "local_spark"]
+__all__ = ["Query", "Run", "Session", "UserAggregate", "local_spark"]
 
 Duration = str | timedelta | int
+TableKind = OneOf["static", "nrr", "relation"]
 
 _UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
 _OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy")
@@ -71,6 +75,7 @@ class Session:
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
         self.frames: dict[str, DataFrame] = {}
+        self.functions: dict[str, Evaluate] = {}
         self.late_sink: Sink | None = None
         self.running: Run | None = None
 
@@ -109,29 +114,108 @@ class Session:
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
         given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
-        self.catalog = Catalog(
-            (
-                *self.catalog.streams,
-                Stream(
-                    name, schema_of(ready.schema, f"stream {name!r}"), ts, on_bad_time=on_bad_time, order_by=order_by,
-                    ts_unit=_UNITS.get(ts_unit or "us", 1), order=len(self.catalog.streams), **given,
-                ),
-            ),
-            self.catalog.tables,
+        schema = schema_of(ready.schema, f"stream {name!r}")
+        if order_by is not None and schema.get(order_by) is None:
+            raise ConfigError(
+                f"stream {name!r}: there is no column {order_by!r} to order rows of equal event time by; it has "
+                f"{', '.join(schema.names)}"
+            )
+        stream = Stream(
+            name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=_UNITS.get(ts_unit or "us", 1),
+            order=len(self.catalog.streams), **given,
         )  # fmt: skip
+        self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
         self.frames[name] = ready
 
-    def table(self, name: str, df: DataFrame, kind: OneOf["static", "nrr", "relation"] = "static") -> None:
-        """Register a DataFrame as a table (see ``plan.catalog.Table`` for the kinds)."""
+    def table(
+        self,
+        name: str,
+        df: DataFrame,
+        kind: TableKind = "static",
+        ts: str | None = None,
+        op: str | None = None,
+        slack: Duration = "0 seconds",
+        idle_after: Duration | None = None,
+        on_bad_time: OneOf["drop", "fail"] = "drop",
+        ts_unit: str | None = None,
+    ) -> None:
+        """Register a DataFrame as a table that queries may join.
+
+        A static table is a batch DataFrame, there before every row; a live pipeline reads it when it first runs a query
+        that uses it. The other kinds are DataFrames of updates, streaming in a live pipeline, each at an event time:
+        of a ``relation`` past and future rows of a stream see the change, of an ``nrr`` (non-retroactive relation) only
+        later ones.
+
+        Args:
+            name: how queries call it.
+            df: its rows; or its updates, whose columns but ``ts`` and ``op`` are the table's.
+            kind: ``"static"``, ``"relation"`` or ``"nrr"``.
+            ts: event-time column of the updates, as for ``stream``.
+            op: column that says whether the row comes (+, I, insert, c, r) or an equal one goes (-, D, delete, d);
+                where ``df`` has Debezium's columns ``before`` and ``after`` they hold the rows, and ``op`` may be u.
+            slack: how far back in event time updates may come.
+            idle_after: processing time without updates after which the table no longer holds time back.
+            on_bad_time: what to do with an update that has no usable event time: drop and count it, or fail.
+            ts_unit: unit of an integer ``ts``: us, ms or s.
+
+        Raises ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an
+        unknown ``op`` stops the run with a DataError.
+        """
         self._free(name)
-        self.catalog = Catalog(
-            self.catalog.streams, (*self.catalog.tables, Table(name, schema_of(df.schema, f"table {name!r}"), kind))
-        )
-        self.frames[name] = df
+        if kind not in ("static", "nrr", "relation"):
+            raise ConfigError(f'table {name!r}: kind is "static", "relation" or "nrr", not {kind!r}')
+        if ts_unit is not None and ts_unit not in _UNITS:
+            raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        if kind == "static" and (ts is not None or op is not None):
+            raise ConfigError(
+                f'table {name!r}: a static table never changes and takes neither ts nor op; give kind="relation" (its '
+                'changes are seen by rows that are there already) or "nrr" (only by later ones)'
+            )
+        unit = _UNITS[ts_unit] if ts_unit else None
+        feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)
+        schema = schema_of(feed.drop(AT, ADD).schema, f"table {name!r}")
+        spans = {"slack": slack, "idle_after": idle_after}
+        given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
+        table = Table(name, schema, kind, on_bad_time=on_bad_time, **given)
+        self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
+        self.frames[name] = feed
+
+    def view(self, name: str, text: str) -> None:
+        """Name a query, to be used in FROM: a relation, or a stream if it is Istream(...), Dstream(...), Rstream(...).
+
+        Raises ConfigError for a name taken and QueryError for a text that is wrong.
+        """
+        self._free(name)
+        catalog = self.catalog.with_view(name, text)
+        bind(text, catalog)
+        self.catalog = catalog
+
+    def aggregate(
+        self,
+        name: str,
+        aggregate: UserAggregate | type[UserAggregate],
+        argument: pa.DataType | str | None = None,
+        result: pa.DataType | str | None = None,
+    ) -> None:
+        """Register an aggregate of one argument, to be called by its name in queries.
+
+        Args:
+            name: how queries call it.
+            aggregate: an object (or a class made without arguments) that follows ``plan.aggregates.UserAggregate``.
+            argument: type that arguments are cast to, as Arrow type or in Spark's DDL (None: any type, as it comes).
+            result: type of the answer (None: the argument's).
+        """
+        if not name.isidentifier():
+            raise ConfigError(f"aggregate {name!r}: the name must be one word of letters, digits and underscores")
+        if self.catalog.function(name):
+            raise ConfigError(f"there is an aggregate {name!r} already (names do not tell cases apart)")
+        known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name))
+        self.functions[name] = evaluator(name, aggregate)
+        self.catalog = replace(self.catalog, functions=(*self.catalog.functions, known))
 
     def _free(self, name: str) -> None:
-        if self.catalog.stream(name) or self.catalog.table(name):
-            raise ConfigError(f"there is a stream or table {name!r} already (names do not tell cases apart)")
+        if self.catalog.stream(name) or self.catalog.table(name) or self.catalog.view(name):
+            raise ConfigError(f"there is a stream, table or view {name!r} already (names do not tell cases apart)")
 
     def sql(self, text: str, name: str | None = None, **options: Any) -> Query:
         """Register a continuous query.
@@ -187,7 +271,8 @@ class Session:
         if not chosen:
             raise ConfigError("no query has a sink: call query.write(...) before session.start()")
         used = {s.name for q in chosen.values() for s in q.physical.streams}
-        streams = tuple(s for s in self.catalog.streams if s.name in used or self.frames[s.name].isStreaming)
+        known = (*self.catalog.streams, *(t.feed for t in self.catalog.tables))
+        streams = tuple(s for s in known if s.name in used or self.frames[s.name].isStreaming)
         self.running = self._start(chosen, streams, checkpoint, trigger)
         return self.running
 
@@ -196,8 +281,9 @@ class Session:
     ) -> Run:
         for query in chosen.values():
             query.physical  # noqa: B018 -- plan them all before anything starts
+        moving = tuple(s for s in streams if not s.static)
         job = Job(
-            self.spark, self.frames, streams, {n: q.physical for n, q in chosen.items()},
+            self.spark, self.frames, moving, {n: q.physical for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
@@ -221,8 +307,14 @@ class Query:
     def physical(self) -> PhysicalQuery:
         """The planned query. Raises UnsupportedError for what this version cannot run."""
         if self._physical is None:
-            self._physical = plan_query(self.bound)
+            self._physical = replace(plan_query(self.bound), functions=self._functions())
         return self._physical
+
+    def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
+        """The user-defined aggregates that the query calls."""
+        nodes = (n for n in walk(self.bound.root) if isinstance(n, Aggregate | Apply))
+        called = {a.fn for n in nodes for _, a in n.aggs}
+        return tuple((n, f) for n, f in self.session.functions.items() if f"udaf:{n}" in called)
 
     @property
     def schema(self) -> Schema:

@@ -19,12 +19,13 @@ from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header
 from muntin.cql.binder import bind
 from muntin.physical.planner import plan_query
+from muntin.physical.source import event_times
 from muntin.plan.catalog import Catalog, Stream
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells
 from muntin.spark.mail import canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
-from muntin.spark.pack import Packer, event_times, split
+from muntin.spark.pack import Packer, split
 from muntin.spark.pipeline import plan_pipeline
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec

@@ -18,6 +18,13 @@ FOREVER = int(np.iinfo(np.int64).max)
 NEVER = -(2**62)
 """A watermark before every row: nothing is complete yet."""
 
+ALWAYS = -(2**60)
+"""Event time of what is there before every row: the rows of a static table."""
+
+USABLE = 2**61
+"""Event times at or beyond +-USABLE microseconds (73,000 years) count as unreadable: window arithmetic must not
+overflow."""
+
 MICROSECOND = 1
 MILLISECOND = 1_000
 SECOND = 1_000_000

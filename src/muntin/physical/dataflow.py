@@ -141,7 +141,7 @@ class _Planner:
         windows are read as external ones (inside what keeps their results itself)."""
         match node:
             case Scan(window=Rows() as window):
-                return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks)
+                return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
             case Scan(window=Range(internal=True) as window):
                 plain = loose(replace(node, window=replace(window, internal=False)), ticks)
                 return self._lasting(plain) if not external else plain
@@ -191,10 +191,12 @@ class _Planner:
     def _unbounded(self, scan: Scan) -> Loose:
         return loose(replace(scan, window=Unbounded()), None)
 
-    def rows_window(self, value: Value, window: Rows, prefix: str, ticks: Ticks | None) -> Placed:
+    def rows_window(
+        self, value: Value, window: Rows, prefix: str, ticks: Ticks | None, order_by: str | None = None
+    ) -> Placed:
         by = tuple(prefix + b for b in window.by)
         (here,) = self.drafts.colocate([value], [by])
-        op = RowsWindow(window.count, window.slide, by)
+        op = RowsWindow(window.count, window.slide, by, prefix + order_by if order_by else None)
         rows = self.drafts.apply(op, [here], here.schema, True, here.keys)
         return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, True, rows.keys)
 

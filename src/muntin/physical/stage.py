@@ -19,6 +19,7 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
+from muntin.physical.signature import stable_text
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Agg, Expr
 from muntin.plan.windows import QueryOptions, Ticks, Window
@@ -136,12 +137,14 @@ class RowsWindow:
     """Rows of an unbounded stream, in order, become the rows of ``[ROWS count]`` or ``[PARTITION BY by ROWS count]``.
 
     A negative tuple takes each row away when the row that pushes it out comes (signed output). With ``slide`` the
-    contents move only when the count of rows (of the partition) is a multiple of it.
+    contents move only when the count of rows (of the partition) is a multiple of it. ``order``: the column that orders
+    rows of equal event time (None, and for its own ties: as they arrive).
     """
 
     count: int
     slide: int | None
     by: tuple[str, ...]
+    order: str | None = None
 
 
 @dataclass(frozen=True)
@@ -276,7 +279,8 @@ class PhysicalQuery:
     """A planned query: the last stage's output is the answer.
 
     ``kind`` and ``schema`` describe the result rows; ``shows_op``: the result has the column ``op`` ('+' / '-').
-    ``signature`` identifies the query's state: equal text, options and streams give equal signatures.
+    ``signature`` identifies the query's state: equal plans, options and streams give equal signatures, also in later
+    versions that add fields with defaults; code (``functions``) is not part of it.
     """
 
     stages: tuple[Stage, ...]
@@ -292,6 +296,15 @@ class PhysicalQuery:
     first."""
 
     @property
+    def depths(self) -> tuple[int, ...]:
+        """For each stage how many exchanges of derived rows lie before it; stages of equal depth can run together."""
+        found: list[int] = []
+        for stage in self.stages:
+            before = [found[i.stage] + 1 for i in stage.inputs if isinstance(i, DerivedInput)]
+            found.append(max(before, default=0))
+        return tuple(found)
+
+    @property
     def streams(self) -> tuple[Stream, ...]:
         """The streams it reads, each once, in registration order."""
         found = {i.stream.name: i.stream for s in self.stages for i in s.inputs if isinstance(i, SourceInput)}
@@ -299,7 +312,7 @@ class PhysicalQuery:
 
     @property
     def signature(self) -> str:
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return hashlib.sha256(stable_text(self).encode()).hexdigest()[:16]
 
     @property
     def result_schema(self) -> Schema:

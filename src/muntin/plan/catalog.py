@@ -49,11 +49,17 @@ class Stream:
 
 @dataclass(frozen=True)
 class Table:
-    """A registered table; ``kind`` as in thesis 3.3.1: static, nrr (non-retroactive) or relation (retroactive)."""
+    """A registered table; ``kind`` as in thesis 3.3.1: static, nrr (non-retroactive) or relation (retroactive).
+
+    ``slack``, ``idle_after`` and ``on_bad_time`` are those of its feed of updates (see ``Stream``).
+    """
 
     name: str
     schema: Schema
     kind: OneOf["static", "nrr", "relation"] = "static"
+    slack: int = 0
+    idle_after: int | None = None
+    on_bad_time: OneOf["drop", "fail"] = "drop"
 
     @property
     def feed(self) -> Stream:
@@ -61,7 +67,10 @@ class Table:
         static table before every instant) and ``__add`` (false: the row goes). An update of a row is a deletion and an
         insertion at one instant."""
         fields = (*self.schema.fields, Field("__at", pa.int64()), Field("__add", pa.bool_()))
-        return Stream(self.name, Schema(fields), "__at", order=TABLE_ORDER, static=self.kind == "static")
+        return Stream(
+            self.name, Schema(fields), "__at", self.slack, self.idle_after, on_bad_time=self.on_bad_time,
+            order=TABLE_ORDER, static=self.kind == "static",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

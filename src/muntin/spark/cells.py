@@ -98,7 +98,7 @@ class DriverStore:
 
     def _query_ids(self) -> list[str]:
         listed = PaneStore.open(self.root, "any", 0).files.names("")
-        return [n for n in listed if n != "control" and not n.startswith(".")]
+        return [n for n in listed if n not in ("control", "tables") and not n.startswith(".")]
 
     def reports(self, query_id: str, levels: int, version: int) -> Iterator[Report]:
         """The reports of every slot and level for one version, and the bytes it took."""

@@ -6,7 +6,9 @@ import re
 
 from muntin.core import errors
 
-_NAMED = re.compile(r"(?:muntin\.core\.errors\.)(\w+): (.*?)(?=\n\s*\n|\n\s+at |\nDriver stacktrace|\n\n|$)", re.DOTALL)
+_NAMED = re.compile(
+    r"(?:muntin\.core\.errors\.)(\w+): (.*?)(?= SQLSTATE: |\n\s*\n|\n\s+at |\nDriver stacktrace|\n\n|$)", re.DOTALL
+)
 
 
 def unwrapped(error: BaseException) -> BaseException:

@@ -30,7 +30,7 @@ def plan_feeds(streams: Sequence[Stream], queries: Sequence[PhysicalQuery]) -> l
     number = 0
     for position, stream in enumerate(streams):
         inputs = [(t, i) for t, i in source_inputs(queries) if i.stream.name == stream.name]
-        plan = _plan_stream(position, inputs, number)
+        plan = _plan_stream(position, inputs, number, [q.depths for q in queries])
         plans.append(plan)
         number += len(plan.feeds)
     return plans
@@ -39,13 +39,15 @@ def plan_feeds(streams: Sequence[Stream], queries: Sequence[PhysicalQuery]) -> l
 def source_inputs(queries: Sequence[PhysicalQuery]) -> Iterator[tuple[Target, SourceInput]]:
     """Every input that reads a stream, with its address."""
     for q, query in enumerate(queries):
-        for level, stage in enumerate(query.stages):
+        for number, stage in enumerate(query.stages):
             for i, source in enumerate(stage.inputs):
                 if isinstance(source, SourceInput):
-                    yield Target(q, level, i), source
+                    yield Target(q, number, i), source
 
 
-def _plan_stream(position: int, inputs: list[tuple[Target, SourceInput]], first: int) -> StreamPlan:
+def _plan_stream(
+    position: int, inputs: list[tuple[Target, SourceInput]], first: int, depths: Sequence[tuple[int, ...]]
+) -> StreamPlan:
     exprs: dict[str, int] = {}
     shapes: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[tuple[Target, SourceInput]]] = {}
     for target, source in inputs:
@@ -58,6 +60,7 @@ def _plan_stream(position: int, inputs: list[tuple[Target, SourceInput]], first:
         Feed(
             number=first + k, stream=position, keep=keep, columns=columns, keys=keys,
             schema=wire_schema(found[0][1]), targets=tuple(t for t, _ in found),
+            level=max(depths[t.query][t.stage] for t, _ in found),
         )
         for k, ((keep, columns, keys), found) in enumerate(shapes.items())
     ]  # fmt: skip

@@ -21,13 +21,13 @@ from muntin.spark.spec import PipelineSpec, Target
 class Mail:
     """One slot's letters at one level.
 
-    ``derived`` is keyed by (query, input, shard), ``progress`` by (query, shard).
+    ``derived`` is keyed by (input, shard), ``progress`` by (query, shard).
     """
 
     headers: list[Header] = field(default_factory=list)
     now: int = NEVER
     rows: dict[tuple[int, int], list[wire.Letter]] = field(default_factory=dict)
-    derived: dict[tuple[int, int, int], list[wire.Letter]] = field(default_factory=dict)
+    derived: dict[tuple[Target, int], list[wire.Letter]] = field(default_factory=dict)
     progress: dict[tuple[int, int], Any] = field(default_factory=dict)
     passing: list[wire.Letter] = field(default_factory=list)
 
@@ -43,7 +43,8 @@ class Mail:
         if letter.kind == wire.ROWS:
             self.rows.setdefault((letter.target, letter.shard), []).append(letter)
         elif letter.level == level and letter.kind == wire.DERIVED:
-            self.derived.setdefault((letter.target, letter.input, letter.shard), []).append(letter)
+            target = Target(letter.target, letter.source, letter.input)
+            self.derived.setdefault((target, letter.shard), []).append(letter)
         elif letter.level == level and letter.kind == wire.PROGRESS:
             progress, now = wire.read_progress(letter.blob)
             self.progress[letter.target, letter.shard] = progress
@@ -58,16 +59,18 @@ def sort_mail(letters: Iterable[wire.Letter], level: int) -> dict[int, Mail]:
     return found
 
 
-def arrived(spec: PipelineSpec, mail: Mail, query: int, level: int, shard: int) -> list[pa.RecordBatch | None]:
+def arrived(spec: PipelineSpec, mail: Mail, query: int, stage: int, shard: int) -> list[pa.RecordBatch | None]:
     """What each input of a stage gets on a shard (None: nothing), by (ts, source partition or sender, position)."""
-    inputs = spec.queries[query].stages[level].inputs
     found: list[pa.RecordBatch | None] = []
-    for i, source in enumerate(inputs):
-        if isinstance(source, SourceInput):
-            feed = spec.feed_of[Target(query, level, i)]
+    for i, source in enumerate(spec.queries[query].stages[stage].inputs):
+        target = Target(query, stage, i)
+        if not isinstance(source, SourceInput):
+            letters, sent = mail.derived.get((target, shard)), wire_schema(source)
+        elif target in spec.feed_of:
+            feed = spec.feed_of[target]
             letters, sent = mail.rows.get((feed.number, shard)), feed.schema
-        else:
-            letters, sent = mail.derived.get((query, i, shard)), wire_schema(source)
+        else:  # a static table, which a live pipeline does not send
+            letters, sent = None, wire_schema(source)
         found.append(canonical(letters, sent, wire_schema(source)) if letters else None)
     return found
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.core.errors import DataError
 from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
 from muntin.kernels.hashing import hash_columns, shard_of
+from muntin.physical.source import bad_time, event_times
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.slots import slots_of_shards
@@ -22,9 +22,6 @@ from muntin.spark.spec import Feed, PipelineSpec
 FLUSH_ROWS = 1 << 20
 REPLAY_FLUSH_ROWS = 1 << 17
 FLUSH_BYTES = 64 << 20
-
-USABLE = 1 << 61
-"""Event times beyond +-USABLE microseconds (73,000 years) count as unreadable: window arithmetic must not overflow."""
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -39,18 +36,6 @@ def packer(spec: PipelineSpec, stream: int) -> Task:
         return wire.to_batches(Packer(spec, stream, context.partitionId() if context else 0).letters(batches))
 
     return pack
-
-
-def event_times(column: pa.Array, unit: int) -> tuple[Instants, NDArray[np.bool_]]:
-    """Microseconds, and which of them are usable.
-
-    Timestamps of any zone, or integers counted in ``unit`` microseconds.
-    """
-    if pa.types.is_timestamp(column.type):
-        column, unit = column.cast(pa.timestamp("us", column.type.tz)), 1
-    raw = pc.fill_null(column.cast(pa.int64()), USABLE).to_numpy(zero_copy_only=False)
-    good = (raw > -USABLE // unit) & (raw < USABLE // unit)
-    return np.where(good, raw, 0) * unit if unit != 1 or not good.all() else raw, good
 
 
 @dataclass
@@ -112,12 +97,7 @@ class Packer:
 
     def _bad(self, good: NDArray[np.bool_]) -> None:
         if self.source.on_bad_time == "fail":
-            row = self.read + int(np.argmin(good))
-            raise DataError(
-                f"stream {self.source.name!r}: row {row} of partition {self.partition} has no usable event time "
-                f"(column {self.source.ts!r} is NULL, unreadable or beyond reach); mend the data, or register the "
-                'stream with on_bad_time="drop" to count and skip such rows'
-            )
+            raise bad_time(self.source, self.read + int(np.argmin(good)), self.partition)
         self.bad += int(len(good) - good.sum())
 
     def _flush(self, feeds: list[Feed], held: dict[int, list[pa.RecordBatch]]) -> Iterator[wire.Letter]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from muntin.core.errors import ConfigError
-from muntin.physical.stage import PhysicalQuery
+from muntin.physical.stage import PhysicalQuery, RowsWindow
 from muntin.plan.catalog import Stream
-from muntin.spark import wire
+from muntin.spark import files, wire
 from muntin.spark.control import control_letters
 from muntin.spark.feeds import StreamPlan, plan_feeds, select
 from muntin.spark.pack import packer
@@ -29,12 +30,13 @@ def plan_pipeline(
         distinct.setdefault(query.signature, (name, query))
     ordered = tuple(q for _, q in distinct.values())
     plans = plan_feeds(streams, ordered)
+    tops = [q.depths[-1] for q in ordered]
     spec = PipelineSpec(
         streams=tuple(streams),
         queries=ordered,
         signatures=tuple(distinct),
         names=tuple(n for n, _ in distinct.values()),
-        since=(0,) * max(len(q.stages) for q in ordered),
+        since=(0,) * (max(tops) + 1),
         feeds=tuple(f for p in plans for f in p.feeds),
         shards=shards,
         partitions=partitions,
@@ -42,11 +44,17 @@ def plan_pipeline(
     return spec, plans
 
 
+def with_store(spec: PipelineSpec, store: str) -> PipelineSpec:
+    """The pipeline live, its windows and static tables under ``store``."""
+    return replace(spec, store=store, tables=files.join(store, "tables"))
+
+
 def all_streaming(frames: Mapping[str, DataFrame], streams: Sequence[Stream]) -> bool:
-    """Whether the pipeline is live. Raises ConfigError when its streams are of both kinds."""
-    live = [s.name for s in streams if frames[s.name].isStreaming]
-    if live and len(live) < len(streams):
-        replayed = [s.name for s in streams if s.name not in live]
+    """Whether the pipeline is live (static tables apart). Raises ConfigError when its streams are of both kinds."""
+    moving = [s.name for s in streams if not s.static]
+    live = [n for n in moving if frames[n].isStreaming]
+    if live and len(live) < len(moving):
+        replayed = [n for n in moving if n not in live]
         raise ConfigError(
             f"a query cannot mix streaming and batch DataFrames: {', '.join(live)} is streaming, "
             f"{', '.join(replayed)} is not; "
@@ -63,7 +71,7 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
         if not plan.feeds:
             rows = rows.where("false")  # keeps the source and its offsets in the plan without reading it
         if spec.store is None:
-            rows = rows.sortWithinPartitions("__ts")
+            rows = _by_time(rows, spec.queries)
         parts.append(rows.mapInArrow(packer(spec, position), wire.LETTERS_DDL))
     if spec.store is not None:
         parts.append(control_letters(frames[spec.streams[0].name].sparkSession, spec))
@@ -71,6 +79,13 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
     for part in parts[1:]:
         whole = whole.union(part)
     return whole
+
+
+def _by_time(rows: DataFrame, queries: Sequence[PhysicalQuery]) -> DataFrame:
+    """Each partition in order of event time; rows of one instant as they came, where a window of rows cares."""
+    if not any(isinstance(op, RowsWindow) for q in queries for s in q.stages for op in s.ops):
+        return rows.sortWithinPartitions("__ts")
+    return rows.withColumn("__n", F.monotonically_increasing_id()).sortWithinPartitions("__ts", "__n")
 
 
 def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame]) -> DataFrame:

@@ -78,36 +78,43 @@ class SlotReplay:
                 self.now = max(self.now, now)
             shard, mine = next(groups, (None, iter(())))
         for wanted in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
+            places = [Place(self.spec, 0, number, wanted) for number in self.spec.stages_at(0, self.level)]
             if shard == wanted:
-                yield from self._shard(Place(self.spec, 0, self.level, wanted), mine)
+                yield from self._shard(places, mine)
                 shard, mine = next(groups, (None, iter(())))
             else:
-                yield from self._shard(Place(self.spec, 0, self.level, wanted), iter(()))
+                yield from self._shard(places, iter(()))
 
-    def _shard(self, place: Place, letters: Iterator[wire.Letter]) -> Iterator[wire.Letter]:
-        clock = _Source(place, self.headers, self.now) if self.level == 0 else _Relayed()
-        state, mail, size = ShardState(), Mail(), 0
+    def _shard(self, places: Sequence[Place], letters: Iterator[wire.Letter]) -> Iterator[wire.Letter]:
+        clock = _Source(places[0], self.headers, self.now) if self.level == 0 else _Relayed()
+        states, mail, size = [ShardState() for _ in places], Mail(), 0
         for letter in letters:
             if letter.kind == wire.PROGRESS:
                 clock.end = wire.read_progress(letter.blob)[0]
                 continue
             if size >= self.step_bytes:
-                yield from self._step(place, state, mail, clock.until(state, letter.min_ts))
+                yield from self._steps(places, states, mail, clock.until(states[0], letter.min_ts))
                 mail, size = Mail(), 0
             if letter.level > self.level:
                 yield letter
             mail.put(replace(letter, level=self.level) if letter.kind == wire.ROWS else letter, self.level)
             size += len(letter.blob)
-        final = clock.finish(state)
-        yield from self._step(place, state, mail, final)
-        yield from place.forward(final, self.now)
+        final = clock.finish(states[0])
+        yield from self._steps(places, states, mail, final)
+        yield from places[0].forward(final, self.now)
+
+    def _steps(
+        self, places: Sequence[Place], states: Sequence[ShardState], mail: Mail, progress: Progress
+    ) -> Iterator[wire.Letter]:
+        for place, state in zip(places, states, strict=True):
+            yield from self._step(place, state, mail, progress)
 
     def _step(self, place: Place, state: ShardState, mail: Mail, progress: Progress) -> Iterator[wire.Letter]:
         query = self.spec.queries[0]
-        if not runs_on(query.stages[self.level], place.shard):
+        if not runs_on(place.stage, place.shard):
             return
-        rows = arrived(self.spec, mail, 0, self.level, place.shard)
-        output = step(query, self.level, state, rows, progress, place.shard)
+        rows = arrived(self.spec, mail, 0, place.number, place.shard)
+        output = step(query, place.number, state, rows, progress, place.shard)
         if place.last:
             self.results.append(place.results(output.rows))
             yield wire.Letter(self.slot, wire.RESULT, b"")

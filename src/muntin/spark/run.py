@@ -25,10 +25,11 @@ from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.pack import Task
-from muntin.spark.pipeline import all_streaming, build, plan_pipeline
+from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.shards import LATE_ROWS
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
 
 log = logging.getLogger("muntin")
@@ -38,7 +39,8 @@ _INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
 
 @dataclass(frozen=True)
 class Job:
-    """What a session hands over to be run: registered streams with their DataFrames, queries and sinks by name."""
+    """What a session hands over to be run: registered streams (static tables apart) with their DataFrames, queries and
+    sinks by name."""
 
     spark: SparkSession
     frames: Mapping[str, DataFrame]
@@ -55,17 +57,18 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
 
     Raises ConfigError or StoreError when the checkpoint, the streams or the trigger do not fit.
     """
-    if not all_streaming(job.frames, job.streams):
+    if not job.streams or not all_streaming(job.frames, job.streams):
         raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
     interval = trigger_of(trigger)
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     spec = replace(
-        spec, store=found.store, plain=False, late=job.late is not None, since=since(found, spec.levels)
+        with_store(spec, found.store), plain=False, late=job.late is not None, since=since(found, spec.levels)
     )
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
+    write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards, spec.since)
     run = Run(job, spec, found, store)
     letters = build(spec, plans, job.frames)

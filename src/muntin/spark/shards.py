@@ -33,21 +33,35 @@ LATE_ROWS = pa.schema(
 
 @dataclass(frozen=True)
 class Place:
-    """Shard ``shard`` of query number ``query`` at stage ``level`` of a pipeline."""
+    """Shard ``shard`` of stage ``number`` of query number ``query`` of a pipeline."""
 
     spec: PipelineSpec
     query: int
-    level: int
+    number: int
     shard: int
+
+    @property
+    def stage(self) -> Stage:
+        return self.spec.queries[self.query].stages[self.number]
+
+    @property
+    def level(self) -> int:
+        """The level at which the stage runs."""
+        return self.spec.depths[self.query][self.number]
+
+    @property
+    def leads(self) -> bool:
+        """Whether the stage is its query's first at the level: it passes progress on for all of them."""
+        return self.spec.depths[self.query].index(self.level) == self.number
 
     @property
     def cell(self) -> str:
         """Name of its state in the pane store."""
-        return f"{self.spec.signatures[self.query]}/{self.level}/{self.shard}"
+        return f"{self.spec.signatures[self.query]}/{self.number}/{self.shard}"
 
     @property
     def last(self) -> bool:
-        return self.level == len(self.spec.queries[self.query].stages) - 1
+        return self.number == len(self.spec.queries[self.query].stages) - 1
 
     @property
     def slot(self) -> int:
@@ -60,7 +74,7 @@ class Place:
 
     def forward(self, progress: Progress, now: int) -> list[wire.Letter]:
         """The same progress for the same shard of the next level."""
-        if self.last:
+        if self.last or not self.leads:
             return []
         blob = wire.progress_blob(progress, now)
         kind, level = wire.PROGRESS, self.level + 1
@@ -73,7 +87,8 @@ class Place:
     def derived(self, ports: Sequence[Batch], first: int = 0) -> Iterator[wire.Letter]:
         """What the stage emits, for every later input that wants it: one letter per shard, numbered from ``first``."""
         seq = first
-        for level, i, target in self._readers():
+        for stage, i, target in self._readers():
+            level = self.spec.depths[self.query][stage]
             rows = ports[target.port]
             if not len(rows):
                 continue
@@ -85,19 +100,19 @@ class Place:
                     lowest = pc.min(piece.column("__ts")).as_py()
                     yield wire.Letter(
                         slot, wire.DERIVED, wire.encode(piece), level=level, target=self.query, input=i, shard=shard,
-                        part=self.shard, seq=seq, min_ts=lowest,
+                        source=stage, part=self.shard, seq=seq, min_ts=lowest,
                     )  # fmt: skip
                     seq += 1
 
     def _readers(self) -> Iterator[tuple[int, int, DerivedInput]]:
-        for level, stage in enumerate(self.spec.queries[self.query].stages):
+        for number, stage in enumerate(self.spec.queries[self.query].stages):
             for i, target in enumerate(stage.inputs):
-                if isinstance(target, DerivedInput) and target.stage == self.level:
-                    yield level, i, target
+                if isinstance(target, DerivedInput) and target.stage == self.number:
+                    yield number, i, target
 
     def late(self, output: StepOutput) -> list[tuple[Stream, pa.RecordBatch]]:
         """Late rows by stream; those of inputs that only tell instants are copies of others."""
-        inputs = self.spec.queries[self.query].stages[self.level].inputs
+        inputs = self.stage.inputs
         found = [(inputs[i], rows) for i, rows in output.late if rows.num_rows]
         return [(i.stream, rows) for i, rows in found if isinstance(i, SourceInput) and not i.instants_only]
 

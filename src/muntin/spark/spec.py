@@ -13,10 +13,10 @@ from muntin.plan.catalog import Stream
 
 @dataclass(frozen=True)
 class Target:
-    """Input ``input`` of stage ``level`` of query number ``query``."""
+    """Input ``input`` of stage ``stage`` of query number ``query``."""
 
     query: int
-    level: int
+    stage: int
     input: int
 
 
@@ -26,7 +26,7 @@ class Feed:
 
     ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep`` -1: every row);
     ``keys`` are positions among ``columns``. ``schema`` is the wire schema of the first target, which the others share
-    but for names. ``level``: the deepest stage that reads it.
+    but for names. ``level``: the deepest level that reads it.
     """
 
     number: int
@@ -36,20 +36,19 @@ class Feed:
     keys: tuple[int, ...]
     schema: pa.Schema
     targets: tuple[Target, ...]
-
-    @property
-    def level(self) -> int:
-        return max(t.level for t in self.targets)
+    level: int
 
 
 @dataclass(frozen=True)
 class PipelineSpec:
     """One pipeline: the streams in the order of the union, the distinct queries, and how they are placed.
 
+    Stages of equal depth run together: level n of the pipeline is every query's stages of depth n, one exchange.
     ``signatures`` are the driver's (they name the state, so workers must not make their own). ``since[n]``: the first
     batch in which the checkpoint's pipeline has level n. ``store``: where the pane store is (None: batch DataFrames,
-    state in memory). ``plain``: the result is the one query's own columns; otherwise letters. ``late``: late rows are
-    handed out too. ``retain``: versions that stay readable.
+    state in memory). ``tables``: directory of the static tables that a live pipeline reads, one file each. ``plain``:
+    the result is the one query's own columns; otherwise letters. ``late``: late rows are handed out too. ``retain``:
+    versions that stay readable.
     """
 
     streams: tuple[Stream, ...]
@@ -61,14 +60,24 @@ class PipelineSpec:
     shards: int
     partitions: int
     store: str | None = None
+    tables: str | None = None
     plain: bool = True
     late: bool = False
     retain: int = 10
 
     @property
     def levels(self) -> int:
-        """Number of stages of the deepest query."""
-        return max(len(q.stages) for q in self.queries)
+        """Number of levels of the deepest query."""
+        return max(map(max, self.depths)) + 1
+
+    @cached_property
+    def depths(self) -> tuple[tuple[int, ...], ...]:
+        """The level of each stage of each query."""
+        return tuple(q.depths for q in self.queries)
+
+    def stages_at(self, query: int, level: int) -> tuple[int, ...]:
+        """The stages of a query that run at a level."""
+        return tuple(s for s, depth in enumerate(self.depths[query]) if depth == level)
 
     @cached_property
     def positions(self) -> tuple[dict[int, int], ...]:

@@ -19,6 +19,7 @@ from muntin.spark.pack import Task
 from muntin.spark.shards import Place, runs_on
 from muntin.spark.slots import shards_of_slot
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.tables import StaticTables
 from muntin.state.shard_state import ShardState
 
 
@@ -56,6 +57,11 @@ class SlotRun:
     letters: list[wire.Letter] = field(default_factory=list)
     results: list[pa.RecordBatch] = field(default_factory=list)
     report: dict[str, dict[str, int]] = field(default_factory=dict)
+    progress: dict[tuple[int, int], Progress] = field(default_factory=dict)
+    tables: StaticTables = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tables = StaticTables(self.spec)
 
     def run(self, cells: SlotCells) -> None:
         """Step every shard of the slot for every query that has this level, then commit the batch's version."""
@@ -70,19 +76,18 @@ class SlotRun:
 
     def _places(self) -> Iterator[Place]:
         for shard in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
-            for q, query in enumerate(self.spec.queries):
-                if self.level < len(query.stages):
-                    yield Place(self.spec, q, self.level, shard)
+            for q in range(len(self.spec.queries)):
+                for number in self.spec.stages_at(q, self.level):
+                    yield Place(self.spec, q, number, shard)
 
     def _shard(self, place: Place, state: ShardState) -> None:
-        query, mail = self.spec.queries[place.query], self.mail
+        query, mail, stage = self.spec.queries[place.query], self.mail, place.stage
         progress = self._progress(place, state)
-        stage = query.stages[self.level]
         nothing = Batch.empty(stage.schema.to_arrow())
         output = StepOutput((nothing,) * len(stage.emitted()))
         if runs_on(stage, place.shard):
-            rows = arrived(self.spec, mail, place.query, self.level, place.shard)
-            output = step(query, self.level, state, rows, progress, place.shard)
+            rows = self.tables.seed(place, state, arrived(self.spec, mail, place.query, place.number, place.shard))
+            output = step(query, place.number, state, rows, progress, place.shard)
         self.letters += place.forward(progress, mail.now)
         self.letters += place.late_letters(output)
         if not place.last:
@@ -92,11 +97,16 @@ class SlotRun:
         self._count(place, state, progress, output)
 
     def _progress(self, place: Place, state: ShardState) -> Progress:
+        """The clocks live in the query's first stage, which comes before the others of level 0."""
+        key = (place.query, place.shard)
         if self.level == 0:
-            return advance(self.spec.queries[place.query], state, place.headers(self.mail.headers), self.mail.now)
-        found = self.mail.progress.get((place.query, place.shard))
+            if place.leads:
+                headers = place.headers(self.mail.headers)
+                self.progress[key] = advance(self.spec.queries[place.query], state, headers, self.mail.now)
+            return self.progress[key]
+        found = self.mail.progress.get(key)
         if found is None:
-            raise InternalError(f"shard {place.shard} of {place.cell} got no progress from the stage before")
+            raise InternalError(f"shard {place.shard} of {place.cell} got no progress from the level before")
         return found
 
     def _result(self, place: Place, rows: pa.RecordBatch) -> None:
@@ -113,7 +123,7 @@ class SlotRun:
         mine = self.report.setdefault(self.spec.signatures[place.query], {})
         late, results = sum(r.num_rows for _, r in place.late(output)), len(output.rows) if place.last else 0
         add = {"late": late, "results": results, "state_rows": state.rows()}
-        if self.level == 0 and place.shard == 0:
+        if self.level == 0 and place.shard == 0 and place.leads:
             add |= _arrivals(place.headers(self.mail.headers))
         for name, value in add.items():
             mine[name] = mine.get(name, 0) + value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,7 +11,8 @@ from muntin.physical.stage import PhysicalQuery
 from muntin.spark import files
 from muntin.spark.cells import DriverStore
 from muntin.spark.metrics import Metrics, combine
-from muntin.spark.pipeline import all_streaming, build, plan_pipeline
+from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
+from muntin.spark.tables import write_tables
 
 _LOCATION = "spark.sql.streaming.checkpointLocation"
 
@@ -27,10 +27,13 @@ def result_frame(
     store: str | None,
 ) -> DataFrame:
     """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs."""
-    streams = query.streams
+    streams, live = query.streams, all_streaming(frames, query.streams)
+    if live:
+        streams = tuple(s for s in streams if not s.static)
     spec, plans = plan_pipeline(streams, {name: query}, shards, partitions)
-    if all_streaming(frames, streams):
-        spec = replace(spec, store=store_of(spark, query, store))
+    if live:
+        spec = with_store(spec, store_of(spark, query, store))
+        write_tables(spec, frames)
     return build(spec, plans, frames)
 
 

@@ -10,7 +10,7 @@ from muntin.core.errors import ConfigError
 from muntin.spark.feeds import quoted
 
 
-def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str) -> DataFrame:
+def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str, what: str = "stream") -> DataFrame:
     """The DataFrame with ``ts`` as a timestamp or an integer.
 
     Text is parsed (unreadable: NULL), dates become midnight UTC.
@@ -19,7 +19,7 @@ def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str) -> Da
     found = next((f for f in df.schema.fields if f.name == ts), None)
     if found is None:
         raise ConfigError(
-            f"stream {owner!r}: there is no column {ts!r} to take event time from; it has {', '.join(df.columns)}. "
+            f"{what} {owner!r}: there is no column {ts!r} to take event time from; it has {', '.join(df.columns)}. "
             "Give ts=..."
         )
     column = F.col(quoted(ts))
@@ -34,10 +34,10 @@ def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str) -> Da
             return df
         case T.LongType() | T.IntegerType():
             raise ConfigError(
-                f'stream {owner!r}: column {ts!r} is an integer; say its unit with ts_unit="us", "ms" or "s"'
+                f'{what} {owner!r}: column {ts!r} is an integer; say its unit with ts_unit="us", "ms" or "s"'
             )
         case other:
             raise ConfigError(
-                f"stream {owner!r}: column {ts!r} has type {other.simpleString()}; event time is a timestamp, a date, "
+                f"{what} {owner!r}: column {ts!r} has type {other.simpleString()}; event time is a timestamp, a date, "
                 "text or an integer with ts_unit"
             )

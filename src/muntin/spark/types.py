@@ -35,3 +35,14 @@ def _arrow_type(field: spark_types.StructField, owner: str) -> pa.DataType:
 def struct_of(schema: pa.Schema) -> spark_types.StructType:
     """The Spark schema of Arrow columns, all nullable."""
     return from_arrow_schema(schema)
+
+
+def arrow_type(given: pa.DataType | str | None, owner: str) -> pa.DataType | None:
+    """An Arrow type, also from Spark's DDL (``"double"``, ``"array<bigint>"``). Raises ConfigError for neither."""
+    if given is None or isinstance(given, pa.DataType):
+        return given
+    try:
+        found = spark_types.DataType.fromDDL(given)
+        return to_arrow_type(found, timezone="UTC")
+    except Exception as e:
+        raise ConfigError(f'{owner!r}: {given!r} is not a type; write an Arrow type, or DDL as "double"') from e

@@ -52,8 +52,9 @@ LETTERS_DDL = (
 class Letter:
     """One addressed blob.
 
-    ``level``: the stage level it is for (source rows: the deepest level that needs them). ``target``: a feed's number
-    (ROWS) or a query's (DERIVED, PROGRESS, RESULT, LATE). ``part`` and ``seq`` put letters of one target into their
+    ``level``: the level it is for (source rows: the deepest level that needs them). ``target``: a feed's number
+    (ROWS) or a query's (DERIVED, PROGRESS, RESULT, LATE). ``source``: the stream (HEADER, ROWS), or the stage that it
+    is for (DERIVED). ``part`` and ``seq`` put letters of one target into their
     canonical order: source partition or sending shard, then position. ``min_ts``: smallest event time inside.
     """
 
@@ -82,7 +83,7 @@ def decode(blob: Any, schema: pa.Schema) -> pa.RecordBatch:
 
 def cut(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The rows in pieces of at most about ``BLOB_BYTES``."""
-    pieces = max(1, -(-rows.get_total_buffer_size() // BLOB_BYTES)) if rows.num_rows > 1 else 1
+    pieces = max(1, -(-rows.nbytes // BLOB_BYTES)) if rows.num_rows > 1 else 1
     step = max(1, -(-rows.num_rows // pieces))
     for start in range(0, rows.num_rows, step):
         yield rows.slice(start, step)

@@ -41,7 +41,7 @@ class SparkRunner:
         live = job.until is not None or bool(job.late)
         for stream in streams:
             path = str(where / stream.name)
-            read = read_stream if live else read_batch
+            read = read_stream if live and not stream.static else read_batch
             session.frames[stream.name] = read(self.spark, "parquet", path)
         table = self._live(job, query, streams, where) if live else query.to_df().toArrow()
         physical = query.physical

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from muntin.core.time import ALWAYS
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import QueryOptions
@@ -99,7 +100,7 @@ def table_feeds(streams: Sequence[Stream], job: Job) -> dict[str, pa.Table]:
         rows = [
             {**row[2], "__at": row[0], "__add": row[1] == "+"}
             if isinstance(row, tuple)
-            else {**row, "__at": 0, "__add": True}
+            else {**row, "__at": ALWAYS, "__add": True}
             for row in job.tables.get(table.name, ())
         ]
         found[stream.name] = to_table(stream, rows)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch
@@ -28,7 +29,7 @@ Ints = NDArray[np.int64]
 
 def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
-    fresh = _released(state, f"{name}.waiting", batch, ctx)
+    fresh = _released(op, state, f"{name}.waiting", batch, ctx)
     held = [c.load() for c in state.list(f"{name}.held")]
     slide = op.slide or 1
     rows, number, old = _numbered(op, held, fresh)
@@ -41,8 +42,8 @@ def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx:
     return _emitted(op, batch, rows, old, enters, leaves, ctx)
 
 
-def _released(state: ShardState, structure: str, batch: Batch, ctx: Context) -> pa.RecordBatch:
-    """Rows whose instant is complete, in order of time; the others wait."""
+def _released(op: RowsWindow, state: ShardState, structure: str, batch: Batch, ctx: Context) -> pa.RecordBatch:
+    """Rows whose instant is complete, in order of time, then of ``op.order``; the others wait."""
     rows = timed(batch.columns, batch.ts, batch.exp)
     waited = entering(state, structure, ctx.low, ctx.high)
     now = batch.ts < ctx.high
@@ -51,7 +52,10 @@ def _released(state: ShardState, structure: str, batch: Batch, ctx: Context) -> 
         rows = rows.take(pa.array(np.flatnonzero(now)))
     expire(state, structure, ctx.high, keep_forever=False)
     whole = concat_rows([*waited, rows])  # rows that waited came before those of the same instant that did not
-    return whole.take(pa.array(np.argsort(int64s(whole, START), kind="stable")))
+    if op.order is None:
+        return whole.take(pa.array(np.argsort(int64s(whole, START), kind="stable")))
+    keys = [(START, "ascending"), (op.order, "ascending")]
+    return whole.take(pc.sort_indices(whole, sort_keys=keys, null_placement="at_start"))
 
 
 def _numbered(op: RowsWindow, held: list[pa.RecordBatch], fresh: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints, int]:

@@ -1,0 +1,177 @@
+"""Tables: DataFrames of updates as feeds, and static tables as files that a live pipeline's workers read once.
+
+Spark refuses a union of batch and streaming DataFrames, so a live pipeline takes its static tables from files, written
+when it starts. A stage takes up its shard's rows in the first batch in which it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from muntin.core.errors import ConfigError
+from muntin.core.time import ALWAYS
+from muntin.physical.source import arrive, ship
+from muntin.physical.stage import SourceInput
+from muntin.plan.catalog import Stream
+from muntin.spark import files
+from muntin.spark.feeds import quoted
+from muntin.spark.pack import split
+from muntin.spark.shards import Place
+from muntin.spark.spec import PipelineSpec, Target
+from muntin.spark.times import ready_event_time
+from muntin.state.shard_state import ShardState
+
+TABLE_BYTES = 256 << 20
+"""Largest static table of a live pipeline: the driver collects it, and every task reads it once."""
+
+INSERTS = ("+", "i", "insert", "c", "r", "create", "read", "update_postimage")
+DELETES = ("-", "d", "delete", "update_preimage")
+
+AT, ADD = "__at", "__add"
+
+BAD_OP = "muntin.core.errors.DataError: "
+"""Prefix by which ``failures.unwrapped`` knows an error that the JVM raised for us."""
+
+
+def static_feed(df: DataFrame, name: str) -> DataFrame:
+    """A static table as its feed: every row added before any event time. Raises ConfigError for a stream."""
+    if df.isStreaming:
+        raise ConfigError(
+            f"table {name!r}: a static table is a batch DataFrame, this one is streaming; read it with spark.read, or "
+            'give kind="relation" or "nrr" with ts=... and op=...'
+        )
+    return df.withColumns({AT: F.lit(ALWAYS).cast("bigint"), ADD: F.lit(True)})
+
+
+def update_feed(df: DataFrame, name: str, ts: str | None, op: str | None, unit: int | None) -> DataFrame:
+    """Updates as a table's feed: its columns, ``__at`` and ``__add``; ``unit``: microseconds that an integer ``ts``
+    counts.
+
+    Every row adds a row to the table or takes an equal one away, as ``op`` says: ``INSERTS`` or ``DELETES``, in any
+    case. A Debezium envelope (columns ``before`` and ``after`` of one struct type, ``op`` c, r, u, d) gives one or two.
+    Raises ConfigError for columns that are missing or of a wrong type.
+    """
+    if ts is None or op is None:
+        missing = " and ".join(f"{n}=..." for n, given in (("ts", ts), ("op", op)) if given is None)
+        raise ConfigError(
+            f"table {name!r}: a table that changes needs {missing}: the column of event time, and the column that says "
+            "whether a row comes ('+') or goes ('-')"
+        )
+    ready = ready_event_time(df, ts, None if unit is None else "given", name, "table")
+    if op not in df.columns:
+        raise ConfigError(
+            f"table {name!r}: there is no column {op!r} that says whether a row comes or goes; it has "
+            f"{', '.join(df.columns)}. Give op=..."
+        )
+    at = _event_time(ready, ts, unit or 1)
+    if _is_envelope(df):
+        return _from_envelope(ready, name, op, at)
+    add = _add(F.lower(F.trim(F.col(quoted(op)).cast("string"))), name, "")
+    columns = [F.col(quoted(c)) for c in df.columns if c not in (ts, op)]
+    return ready.select(*columns, at.alias(AT), add.alias(ADD))
+
+
+def _event_time(df: DataFrame, ts: str, unit: int) -> Column:
+    """A timestamp, or integers in microseconds (NULL where that overflows)."""
+    column = F.col(quoted(ts))
+    if isinstance(df.schema[ts].dataType, T.TimestampType | T.TimestampNTZType):
+        return column
+    return F.try_multiply(column.cast("bigint"), F.lit(unit).cast("bigint"))
+
+
+def _add(op: Column, name: str, more: str) -> Column:
+    known = f"+ or - (also {', '.join(INSERTS[1:] + DELETES[1:])}){more}"
+    text = F.concat(
+        F.lit(f"{BAD_OP}table {name!r}: unknown op "), F.coalesce(F.concat(F.lit("'"), op, F.lit("'")), F.lit("NULL")),
+        F.lit(f" in its updates; an update is {known}. An update in place is a - row with the old values and a + row "
+              "with the new ones"),
+    )  # fmt: skip
+    return (
+        F.when(op.isin(*INSERTS), F.lit(True))
+        .when(op.isin(*DELETES), F.lit(False))
+        .otherwise(F.raise_error(text).cast("boolean"))
+    )
+
+
+def _is_envelope(df: DataFrame) -> bool:
+    kinds = {f.name: f.dataType for f in df.schema.fields}
+    before, after = kinds.get("before"), kinds.get("after")
+    return isinstance(after, T.StructType) and before == after
+
+
+def _from_envelope(df: DataFrame, name: str, op: str, at: Column) -> DataFrame:
+    """What left, then what came, of each change event."""
+    what = F.lower(F.trim(F.col(quoted(op)).cast("string")))
+    known = F.when(what == "u", F.lit(True)).otherwise(_add(what, name, ", u"))
+    gone = F.struct(F.col("before").alias("row"), F.lit(False).alias("add"))
+    come = F.struct(F.col("after").alias("row"), F.lit(True).alias("add"))
+    both = F.filter(F.array(gone, come), lambda x: x["row"].isNotNull() & known.isNotNull())
+    split_up = df.select(at.alias(AT), F.explode(both).alias("change"))
+    fields = df.schema["after"].dataType.fields  # type: ignore[attr-defined]
+    columns = [F.col(f"change.row.{quoted(f.name)}").alias(f.name) for f in fields]
+    return split_up.select(*columns, F.col(AT), F.col("change.add").alias(ADD))
+
+
+def write_tables(spec: PipelineSpec, frames: Mapping[str, DataFrame]) -> None:
+    """Collect the static tables of a live pipeline and write a file each. Raises ConfigError for one that is too
+    large."""
+    assert spec.tables is not None
+    names = sorted({s.name for q in spec.queries for s in q.streams if s.static})
+    if names:
+        files.make_dirs(spec.tables)
+    for name in names:
+        table = frames[name].toArrow()
+        if table.nbytes > TABLE_BYTES:
+            raise ConfigError(
+                f"table {name!r} holds {table.nbytes >> 20} MiB, a static table of a live pipeline at most "
+                f"{TABLE_BYTES >> 20} MiB; leave out columns or rows that no query needs, or stream it as "
+                'kind="relation"'
+            )
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        files.write_atomically(files.join(spec.tables, f"{name}.arrow"), sink.getvalue().to_pybytes())
+
+
+@dataclass
+class StaticTables:
+    """The static tables as one task sees them: read when a stage that is new wants one."""
+
+    spec: PipelineSpec
+    shipped: dict[Target, dict[int, pa.RecordBatch]] = field(default_factory=dict)
+
+    def seed(
+        self, place: Place, state: ShardState, rows: list[pa.RecordBatch | None]
+    ) -> list[pa.RecordBatch | None]:
+        """What arrived, with the static tables' rows of this shard in the first batch in which the stage runs."""
+        wanted = [i for i, s in enumerate(place.stage.inputs) if isinstance(s, SourceInput) and s.stream.static]
+        if not wanted or state.heads.get("seeded"):
+            return rows
+        state.heads["seeded"] = True
+        return [self._rows(place, i) if i in wanted else r for i, r in enumerate(rows)]
+
+    def _rows(self, place: Place, position: int) -> pa.RecordBatch | None:
+        target = Target(place.query, place.number, position)
+        if target not in self.shipped:
+            source = place.stage.inputs[position]
+            assert isinstance(source, SourceInput)
+            sent = ship(source, arrive(source.stream, self._read(source.stream), 0))
+            keys = [sent.column(k) for k in source.shard_key]
+            self.shipped[target] = dict(split(sent, keys, self.spec.shards))
+        return self.shipped[target].get(place.shard)
+
+    def _read(self, stream: Stream) -> pa.RecordBatch:
+        assert self.spec.tables is not None
+        path = files.join(self.spec.tables, f"{stream.name}.arrow")
+        raw = files.read(path)
+        if raw is None:
+            raise ConfigError(f"table {stream.name!r}: {path} is gone; start the pipeline again")
+        table = pa.ipc.open_stream(raw).read_all().select(list(stream.schema.names)).cast(stream.schema.to_arrow())
+        whole = table.combine_chunks().to_batches()
+        return whole[0] if whole else pa.RecordBatch.from_pylist([], schema=table.schema)
