@@ -96,9 +96,7 @@ def _tried(rule: Rule, query: BoundQuery, known: Statistics, strategy: Strategy)
             changed = _with_root(query, _everywhere(query.root, rewrite, rule.structural, True))
         fault = None if changed.root == query.root else broken_invariant(rule, query, changed)
     except ValueError as e:
-        raise InternalError(
-            f"optimizer rule {rule.name} made a plan that cannot be: {e}\n{plan_text(query.root)}"
-        ) from e
+        raise InternalError(f"optimizer rule {rule.name} made an impossible plan: {e}\n{plan_text(query.root)}") from e
     if fault:
         raise InternalError(
             f"optimizer rule {rule.name} broke an invariant: {fault}\n"

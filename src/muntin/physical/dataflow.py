@@ -584,8 +584,9 @@ def _multiplicity(kind: str, ours: Expr, theirs: Expr) -> Expr:
     match kind:
         case "except_all":
             return Call("greatest", (extra, zero), _INT)
-        case "except":
-            return Call("least", (Call("greatest", (extra, zero), _INT), ONE), _INT)
+        case "except":  # one row on the right takes every copy away
+            none = Call("eq", (theirs, zero), _BOOL)
+            return Call("case", (none, Call("least", (ours, ONE), _INT), zero), _INT)
         case "intersect_all":
             return both
         case _:

@@ -45,7 +45,11 @@ def pattern(node: Node) -> Pattern:
         case Filter(input=child) | Project(input=child):
             return pattern(child)  # stateless: rows keep their order and their expiry
         case Join(parts=parts):
-            hardest = max(pattern(p) for p in parts)
+            # updates of a non-retroactive relation show nothing: such a join keeps the pattern of its window (3.5.1)
+            timed = [p for p in parts if not (isinstance(p, TableScan) and p.table.kind == "nrr")]
+            hardest = max(pattern(p) for p in timed or parts)
+            if len(timed) == 1:
+                return hardest
             # a result leaves with the first of its parts, which need not be the part that came first
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case Aggregate():
