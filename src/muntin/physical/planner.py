@@ -25,7 +25,7 @@ from muntin.physical.stage import (
     Stage,
 )
 from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan, reaches
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan, reaches, walk
 
 Named = tuple[tuple[str, Expr], ...]
 
@@ -52,7 +52,7 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
 def plan_as_written(query: BoundQuery) -> PhysicalQuery:
     """The stages of a plan as it stands: no rule touches it."""
     reach = tuple(reaches(query.root, query.options))
-    if not is_canonical(query.root):
+    if not (is_canonical(query.root) and _plain(query)):
         return replace(plan_dataflow(query), horizon=reach)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
@@ -63,6 +63,13 @@ def plan_as_written(query: BoundQuery) -> PhysicalQuery:
         stages = (*stages[:-1], _watch_instants(stages[-1], parts.scans))
     shows_op = kind == "changes"
     return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op, horizon=reach)
+
+
+def _plain(query: BoundQuery) -> bool:
+    """Whether the plans for canonical queries fit: FIRST and LAST need the event time beside their argument, and
+    strategy "nt" negative tuples for every expiry."""
+    aggregates = (a for n in walk(query.root) if isinstance(n, Aggregate) for _, a in n.aggs)
+    return query.options.strategy != "nt" and not any(a.fn in ("first", "last") for a in aggregates)
 
 
 def _snapped(stage: Stage, query: BoundQuery) -> Stage:
