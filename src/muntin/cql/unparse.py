@@ -72,6 +72,8 @@ class Renderer:
                 return f"({texts[0]} IN ({', '.join(texts[1:])}))"
             case "case":
                 return _case(texts)
+            case "pair":
+                return f"named_struct('at', {texts[0]}, 'value', {texts[1]})"
             case "cast":
                 trying = self.ansi_safe and family(args[0].type) == "string" and family(t) != "string"
                 return f"{'try_cast' if trying else 'CAST'}({texts[0]} AS {to_spark(t)})"

@@ -55,7 +55,7 @@ def _released(op: RowsWindow, state: ShardState, structure: str, batch: Batch, c
     if op.order is None:
         return whole.take(pa.array(np.argsort(int64s(whole, START), kind="stable")))
     keys = [(START, "ascending"), (op.order, "ascending")]
-    return whole.take(pc.sort_indices(whole, sort_keys=keys, null_placement="at_start"))
+    return whole.take(pc.sort_indices(whole, sort_keys=keys))
 
 
 def _numbered(op: RowsWindow, held: list[pa.RecordBatch], fresh: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints, int]:
