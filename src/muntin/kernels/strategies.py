@@ -69,7 +69,7 @@ def chain(s, key, exp):  # type: ignore[no-untyped-def]
         return CHAINS + mix(key, 7) % s[PARTS]
     if kind == GROUP:
         return CHAINS + key
-    return CHAINS + (exp // s[WIDTH]) % s[PARTS]
+    return CHAINS + ((exp - 1) // s[WIDTH]) % s[PARTS]
 
 
 @nb.njit(cache=True)
@@ -141,7 +141,8 @@ def insert(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def find(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
-    """The node with these ids, or -1. A hash looks through one chain, LOCATED through one partition, others through all."""
+    """The node with these ids, or -1. A hash looks through one chain, LOCATED through one partition, others through
+    all."""
     kind = s[KIND]
     first, last = CHAINS, CHAINS + s[PARTS]
     if kind == HASH or kind == LOCATED or kind == GROUP:
@@ -174,7 +175,7 @@ def find_key(s, key, w):  # type: ignore[no-untyped-def]
 def next_expired(s, now, w):  # type: ignore[no-untyped-def]
     """A node of a calendar queue with exp <= now, or -1. Every partition that time has reached is visited."""
     part = s[DONE]
-    last = now // s[WIDTH]
+    last = (now - 1) // s[WIDTH]
     if part < 0 or last - part >= s[PARTS]:
         part = max(0, last - s[PARTS] + 1)
     while part <= last:
@@ -225,7 +226,8 @@ def retract(view, answer, key, exp, one, two, w):  # type: ignore[no-untyped-def
 
 @nb.njit(cache=True)
 def expire(view, answer, now, w):  # type: ignore[no-untyped-def]
-    """Results with exp <= now leave: a list is looked through from end to end, a calendar queue from its current partition."""
+    """Results with exp <= now leave: a list is looked through from end to end, a calendar queue from its current
+    partition."""
     if view[KIND] == LIST:
         n = view[CHAINS]
         while n >= 0:
@@ -267,7 +269,8 @@ def delete(s, key, one, w):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def log(answer, clock, logs):  # type: ignore[no-untyped-def]
-    """Note the answer of the instant that has ended. ``clock``: current instant, its number, next lazy expiry, oldest tuple."""
+    """Note the answer of the instant that has ended. ``clock``: current instant, its number, next lazy expiry,
+    oldest tuple."""
     if clock[1] >= 0:
         logs[clock[1], 0], logs[clock[1], 1] = answer[COUNT], answer[SUM]
     clock[1] += 1

@@ -1,12 +1,13 @@
-"""The engine's own choice: state structures and plan by an estimated cost per window, from value counts of the window.
+"""The engine's own choice: state structures and plan by an estimated cost per window, from value counts of its windows.
 
 What decides is what thesis 3.5.2 names: how many results there are for the inputs, what share of them leaves early, and
-how long the window is. An access that walks a chain costs 1; one that changes a chain, visits a partition or handles a
-negative tuple costs ``ACT``, since it touches several places.
+how long the window is. Walking a chain costs 1 a step, looking at a partition ``LOOK``, and changing a chain or handling
+a negative tuple ``ACT``, since it touches several places. The weights come from timing the structures alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from muntin.experiments.engines.engine import DIRECT, NT, PARTITIONS, UPA, Engine
 from muntin.experiments.engines.workload import Trace
-from muntin.kernels.strategies import LOCATED
+from muntin.kernels.strategies import CALENDAR, LOCATED
 
-ACT = 4.0
+ACT, LOOK = 8.0, 2.0
+SAMPLES = 48
+"""Windows that statistics are taken from."""
 LAZY = 20
 """Lazy expirations in a window (every 5 % of it)."""
 
@@ -34,11 +37,18 @@ class Counts:
     instants: int
 
     @staticmethod
-    def of(trace: Trace, window: int, column: str = "source", protocol: int | None = None) -> Counts:
-        """Counts of the first window of a trace."""
-        part = slice(0, int(np.searchsorted(trace.ts, trace.ts[0] + window)))
+    def of(trace: Trace, window: int, column: str = "source", protocol: int | None = None) -> list[Counts]:
+        """Counts of ``SAMPLES`` windows spread over the trace, from the time on when the windows are full."""
+        last = max(trace.ts[0], trace.ts[-1] - window)
+        starts = np.linspace(min(trace.ts[0] + window, last), last, SAMPLES).astype(np.int64)
+        return [Counts.at(trace, int(start), window, column, protocol) for start in starts]
+
+    @staticmethod
+    def at(trace: Trace, start: int, window: int, column: str, protocol: int | None) -> Counts:
+        """Counts of the window that begins at ``start``."""
+        part = slice(*(int(i) for i in np.searchsorted(trace.ts, [start, start + window])))
         values, link = getattr(trace, column)[part], trace.link[part]
-        shape = (int(link.max()) + 1, int(values.max()) + 1)
+        shape = (int(trace.link.max()) + 1, int(values.max(initial=0)) + 1)
         keep = np.ones(len(values), bool) if protocol is None else trace.protocol[part] == protocol
 
         def table(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -47,60 +57,76 @@ class Counts:
         return Counts(table(np.ones(len(values), bool)), table(keep), len(np.unique(trace.ts[part])))
 
 
-def _best(costs: dict[Engine, float]) -> Engine:
-    return replace(min(costs, key=lambda e: costs[e]), name="own")
+Costs = dict[Engine, float]
 
 
-def _calendars(engine: Engine, limit: int) -> list[Engine]:
-    return [replace(engine, parts=p) for p in _FINE if p <= max(_FINE[0], limit)]
+def choose(costs: Callable[[Counts], Costs], samples: Sequence[Counts]) -> Engine:
+    """The engine with the lowest cost over the samples."""
+    total: Costs = {}
+    for sample in samples:
+        for engine, cost in costs(sample).items():
+            total[engine] = total.get(engine, 0.0) + cost
+    return replace(min(total, key=lambda e: total[e]), name="own")
 
 
-def for_join(counts: Counts) -> Engine:
+def _calendars(engine: Engine) -> list[Engine]:
+    return [replace(engine, parts=p) for p in _FINE]
+
+
+def _lazy(instants: int) -> float:
+    """Lazy expiry of both sides of a join: the end of each chain is looked at."""
+    return LOOK * min(LAZY, instants) * 2 * _H
+
+
+def for_join(counts: Counts) -> Costs:
     """Query 1: negative tuples, a list, or a calendar queue of so many partitions."""
-    arrivals, (left, right) = counts.every.sum(), counts.kept.sum(axis=1)[:2]
+    arrivals, (left, right) = float(counts.every.sum()), counts.kept.sum(axis=1)[:2].astype(float)
     held = float((counts.kept[0] * counts.kept[1]).sum())
     born, m = 2 * held, counts.instants
-    lazy = ACT * LAZY * 2 * _H
-    costs = {
-        NT: ACT * (3 * arrivals + 2 * m + left + right + 3 * born)
+    lazy = _lazy(m)
+    costs: Costs = {
+        NT: ACT * (3 * arrivals + 3 * (left + right) + 3 * born)
+        + LOOK * 2 * m
         + (left**2 + right**2 + 2 * left * right + born * held / 2) / _H,
-        DIRECT: lazy + ACT * (born + m) + m * held,
+        DIRECT: lazy + ACT * born + m * held,
     }
-    for e in _calendars(UPA, m):
-        costs[e] = lazy + ACT * (2 * born + m + e.parts) + m * min(1.0, held / e.parts) + born * held / e.parts / 2
-    return _best(costs)
+    for e in _calendars(UPA):
+        searched = m * min(1.0, held / e.parts) + born * held / e.parts / 2
+        costs[e] = lazy + ACT * 2 * born + LOOK * (m + min(m, e.parts)) + searched
+    return costs
 
 
-def for_distinct(counts: Counts) -> Engine:
+def for_distinct(counts: Counts) -> Costs:
     """Query 2: delta with negative tuples, delta by expiry, or delta* over a calendar queue."""
     n, m = float(counts.every[0].sum()), counts.instants
     d = float((counts.every[0] > 0).sum())
     chain = d / (2 * _H)
-    costs = {
+    costs: Costs = {
         NT: ACT * 5 * n + n * (2 * chain + n / _H) + d * n / _H,
         DIRECT: ACT * 2 * n + n * chain + m * d + d * n / _H,
     }
-    for e in _calendars(UPA, m):
-        costs[e] = ACT * (n + m + e.parts + 4 * d) + n * 2 * chain + d * (2 * chain + d / e.parts / 2)
-    return _best(costs)
+    for e in _calendars(UPA):
+        costs[e] = ACT * (n + 4 * d) + LOOK * (m + min(m, e.parts)) + n * 2 * chain + d * (2 * chain + d / e.parts / 2)
+    return costs
 
 
-def for_negation(counts: Counts) -> Engine:
+def for_negation(counts: Counts) -> Costs:
     """Query 3: what holds the results, by how many of them leave early."""
     left, right = counts.every[0], counts.every[1]
     held, early = float(np.maximum(left - right, 0).sum()), float(np.minimum(left, right).sum())
     born, m, n = held + early, counts.instants, float(counts.every.sum())
-    costs = {
+    costs: Costs = {
         NT: ACT * (4 * n + 3 * born) + (held * held + early * held / 2) / _H,
-        DIRECT: ACT * (born + m + 2 * early) + m * held + early * held / 2,
+        DIRECT: ACT * (born + 2 * early) + m * held + early * held / 2,
     }
-    for e in (*_calendars(UPA, m), *_calendars(replace(UPA, kind=LOCATED), m)):
-        searched = held / 2 + ACT * e.parts if e.kind != LOCATED else held / e.parts / 2
-        costs[e] = ACT * (2 * born + 2 * m + e.parts + 2 * early) + early * searched
-    return _best(costs)
+    for kind in (CALENDAR, LOCATED):
+        for e in _calendars(replace(UPA, kind=kind)):
+            searched = held / 2 + LOOK * e.parts if kind == CALENDAR else held / e.parts / 2
+            costs[e] = ACT * (born + held + 2 * early) + LOOK * (2 * m + min(m, e.parts)) + early * searched
+    return costs
 
 
-def for_negation_and_join(counts: Counts) -> Engine:
+def for_negation_and_join(counts: Counts) -> Costs:
     """Query 4: the negation above or below the join; ``counts.kept``: of link 1 the tuples that the selection keeps."""
     one, two, three = counts.every[0], counts.kept[1], counts.every[2]
     a, b, c, m = float(one.sum()), float(two.sum()), float(three.sum()), counts.instants
@@ -110,11 +136,11 @@ def for_negation_and_join(counts: Counts) -> Engine:
     held = float((one * two)[three == 0].sum())
     view = 2 * held * (3 * ACT + held / 2 / _H)
     walks = 2 * a * b / _H
-    costs = {
-        NT: ACT * (4 * n + 3 * m + 8 * pairs) + 2 * walks + (a * a + b * b) / _H + view,
-        _DOWN: ACT * (4 * n + 3 * m + a + c + 3 * alive) + 4 * alive * b / _H + (alive * alive + b * b) / _H + view,
+    costs: Costs = {
+        NT: ACT * (3 * n + 6 * a + 8 * b + 2 * c + 20 * pairs) + 2 * walks + (a * a + b * b) / _H + view,
+        _DOWN: ACT * (3 * n + 4 * a + 8 * b + 3 * c + 6 * alive) + (4 * alive * b + alive * alive + b * b) / _H + view,
     }
-    for e in _calendars(UPA, m):
-        moves = n + a + b + 2 * c + 4 * m + LAZY * 4 * _H + 10 * pairs + e.parts
-        costs[e] = ACT * moves + walks + pairs * pairs / e.parts + view
-    return _best(costs)
+    for e in _calendars(UPA):
+        moves = n + 3 * a + 4 * b + 4 * c + 24 * pairs
+        costs[e] = _lazy(m) + ACT * moves + LOOK * (4 * m + min(m, e.parts)) + walks + pairs * pairs / e.parts + view
+    return costs

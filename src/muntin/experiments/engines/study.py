@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from muntin.experiments.engines.choose import Counts
 from muntin.experiments.engines.compare import (
     Point,
     curves,
@@ -71,13 +70,10 @@ class Study:
     def _real(self, setting: Setting) -> list[Point]:
         assert setting.shared is not None
         trace = flows(setting.shared, self.links)
-        trace = trace.first(1500) if setting.smoke else trace
-        return [self._point(trace, units * trace.unit, 1) for units in (50, 200)]
+        trace = trace.first(2500) if setting.smoke else trace
+        return [self._point(trace, units * trace.unit, 1) for units in ((50,) if setting.smoke else (50, 200))]
 
 
-def counts_of(column: str = "source", protocol: int | None = None) -> Callable[[Trace, int], Counts]:
-    """Statistics for a chooser, from the first window of a trace."""
-    return lambda trace, window: Counts.of(trace, window, column, protocol)
 
 
 def outcome(

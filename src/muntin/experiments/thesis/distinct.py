@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, for_distinct
+from muntin.experiments.engines.choose import Counts, choose, for_distinct
 from muntin.experiments.engines.compare import Point
 from muntin.experiments.engines.engine import DIRECT, NT, UPA, distinct_of
 from muntin.experiments.engines.study import Study
@@ -22,7 +22,7 @@ def study(column: str) -> Study:
         naive.distinct_of(column),
         lambda units: synthetic(units, 1),
         (NT, DIRECT, UPA),
-        lambda trace, window: for_distinct(Counts.of(trace, window, column)),
+        lambda trace, window: choose(for_distinct, Counts.of(trace, window, column)),
         WINDOWS,
         1,
         repeats=1,

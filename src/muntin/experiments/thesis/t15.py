@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, for_join
+from muntin.experiments.engines.choose import Counts, choose, for_join
 from muntin.experiments.engines.compare import Point
 from muntin.experiments.engines.engine import DIRECT, NT, UPA, UPA50, join_of
 from muntin.experiments.engines.study import Study, outcome
@@ -18,14 +18,14 @@ from muntin.experiments.harness import Check, Entry, Outcome, Setting
 TELNET = 2
 
 
-def study(windows: tuple[int, ...]) -> Study:
+def study(windows: tuple[int, ...] = (2000, 4000, 8000, 16_000)) -> Study:
     """Query 1 with telnet; one calendar queue with 10 partitions, one with 50."""
     return Study(
         join_of(TELNET),
         naive.join_of(TELNET),
         lambda units: synthetic(units, 2),
         (NT, DIRECT, replace(UPA, name="UPA(10)"), UPA50),
-        lambda trace, window: for_join(Counts.of(trace, window, protocol=TELNET)),
+        lambda trace, window: choose(for_join, Counts.of(trace, window, protocol=TELNET)),
         windows,
         2,
     )
@@ -47,7 +47,7 @@ def judge(points: list[Point]) -> tuple[Check, ...]:
 
 def run(setting: Setting) -> Outcome:
     """All engines at every window."""
-    chosen = study((2000, 4000, 12_000) if setting.smoke else (2000, 4000, 8000, 16_000))
+    chosen = study((2000, 4000, 12_000)) if setting.smoke else study()
     points = chosen.points(setting)
     return outcome("Query 1 telnet", points, judge(points), chosen.common(points, setting))
 

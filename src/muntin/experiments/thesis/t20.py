@@ -9,7 +9,7 @@ few when the links share few sources, which is the second trace.
 from __future__ import annotations
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, for_negation
+from muntin.experiments.engines.choose import Counts, choose, for_negation
 from muntin.experiments.engines.compare import Point, equal_answers
 from muntin.experiments.engines.engine import DIRECT, NT, UPA, negation
 from muntin.experiments.engines.study import Study, outcome
@@ -19,14 +19,14 @@ from muntin.experiments.harness import Check, Entry, Outcome, Setting
 WINDOWS = (25, 50, 100, 200, 400, 800, 1600)
 
 
-def study(shared: float) -> Study:
+def study(shared: float = 1.0) -> Study:
     """Query 3; ``shared``: the share of the second link's tuples whose sources the first link may have."""
     return Study(
         negation,
         naive.negation,
         lambda units: synthetic(units, 2, shared=shared),
         (NT, DIRECT, UPA),
-        lambda trace, window: for_negation(Counts.of(trace, window)),
+        lambda trace, window: choose(for_negation, Counts.of(trace, window)),
         WINDOWS,
         2,
     )
