@@ -101,7 +101,7 @@ class Session:
             idle_after: processing time without rows after which the stream no longer holds time back.
             max_jump: the most that one batch may move the stream's time forward.
             on_bad_time: what to do with a row that has no usable event time: drop and count it, or fail.
-            order_by: column that orders rows of equal event time (NULLs last), so that windows of rows are reproducible.
+            order_by: column that orders rows of equal event time (NULLs last): windows of rows become reproducible.
             ts_unit: unit of an integer ``ts``: us, ms or s.
 
         Raises ConfigError for a name taken, a column that is not there, or a type that cannot be event time.

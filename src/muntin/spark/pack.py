@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
-from muntin.kernels.hashing import hash_columns, shard_of
+from muntin.kernels.hashing import hash_columns
+from muntin.kernels.placing import shard_order
 from muntin.physical.source import bad_time, event_times
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
@@ -151,9 +152,8 @@ def split(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[t
     if not keys:
         yield 0, rows
         return
-    shard = shard_of(hash_columns(keys, rows.num_rows), shards)
-    ordered = rows.take(pa.array(np.argsort(shard.astype(np.int16), kind="stable")))
-    ends = np.cumsum(np.bincount(shard, minlength=shards))
+    order, ends = shard_order(hash_columns(keys, rows.num_rows), shards)
+    ordered = rows.take(pa.array(order))
     start = 0
     for s, end in enumerate(ends.tolist()):
         if end > start:
