@@ -60,7 +60,7 @@ from muntin.plan.nodes import (
     ticks_of,
     within,
 )
-from muntin.plan.windows import Range, Rows, Ticks, Unbounded
+from muntin.plan.windows import Range, Rows, Ticks, Unbounded, tick_origin
 
 _INT, _BOOL = pa.int64(), pa.bool_()
 ONE = Literal(1, _INT)
@@ -126,7 +126,7 @@ class _Planner:
     def _marks(self, node: Node) -> list[Value]:
         """The windows and relations of the query, without columns: their rows' comings and goings mark instants."""
         found: list[Value] = []
-        for leaf in _leaves(node):
+        for leaf in (n for n in _leaves(node) if not _is_nrr(n)):
             value = self.drafts.project(self.visit(leaf, None), ())
             if isinstance(value, Loose):
                 value = replace(value, marks=True)
@@ -155,7 +155,7 @@ class _Planner:
                 joined = self.join_with_tables(parts, predicate, ticks, [_has_internal(p) for p in parts])
                 return self._lasting(joined) if not external and all(_has_internal(p) for p in parts) else joined
             case Aggregate():
-                value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, _fires(node))
+                value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, _fires(node.input))
                 if external or not _has_internal(node.input):
                     return value
                 shown = self.drafts.apply(OneSign(1), [value], value.schema, True, value.keys)
@@ -222,7 +222,9 @@ class _Planner:
             raise UnsupportedError(
                 "INTERNAL and external windows in one join cannot run yet: make all or none INTERNAL"
             )
-        first = [self.visit(p, ticks, external=True) for p in parts if p not in late]
+        others = [p for p in parts if p not in late]
+        raw = self._at_event_time(others, ticks) if late else None
+        first = [raw] if raw is not None else [self.visit(p, ticks, external=True) for p in others]
         if not first:
             raise UnsupportedError("a non-retroactive relation needs a stream to join: its own changes show nothing")
         conditions = conjuncts(predicate)
@@ -233,11 +235,46 @@ class _Planner:
         )
         rest = [c for c in conditions if c not in inner]
         for node in late:
-            value, rest = self._as_of(value, table(node, ticks), rest)
+            assert isinstance(node, TableScan)
+            moment = ticks if raw is None else None
+            value, rest = self._as_of(value, table(node, moment), rest, own_time=raw is not None)
+        if raw is not None:
+            value = self._moving(value, others[0], ticks)
         names = [f for p in parts for f in p.schema]
         return self.drafts.project(value, _columns(Schema(tuple(names))))
 
-    def _as_of(self, value: Value, relation: Value, conditions: list[Expr]) -> tuple[Value, list[Expr]]:
+    def _at_event_time(self, parts: Sequence[Node], ticks: Ticks | None) -> Value | None:
+        """One time window as if it did not slide, so that a relation is read at its rows' own event time; None where
+        rows start at their event time anyway, or several windows meet (their newest part decides, as far as it shows).
+        """
+        if ticks is None or len(parts) != 1:
+            return None
+        match parts[0]:
+            case Scan(window=Range() as window) as node:
+                return loose(replace(node, window=replace(window, slide=None)), None)
+            case Filter(child, predicate):
+                below = self._at_event_time([child], ticks)
+                return None if below is None else self.drafts.filter(below, predicate)
+            case Project(child, exprs):
+                below = self._at_event_time([child], ticks)
+                return None if below is None else self.drafts.project(below, exprs)
+            case _:
+                return None
+
+    def _moving(self, value: Value, node: Node, ticks: Ticks | None) -> Value:
+        """Rows of ``_at_event_time`` with the validity that the window's SLIDE gives them."""
+        (leaf,) = _leaves(node)
+        assert isinstance(leaf, Scan) and isinstance(leaf.window, Range) and ticks is not None
+        here = self.drafts.place(value)
+        if leaf.window.slide is not None:
+            origin = tick_origin(leaf.window, self.query.options) % leaf.window.slide
+            own = Ticks((leaf.window.slide,), (origin,))
+            here = self.drafts.apply(Snap(own), [here], here.schema, here.signed, here.keys)
+        return self.drafts.apply(Snap(ticks), [here], here.schema, here.signed, here.keys)
+
+    def _as_of(
+        self, value: Value, relation: Value, conditions: list[Expr], outer: bool = False, own_time: bool = False
+    ) -> tuple[Value, list[Expr]]:
         mine, theirs = set(value.schema.names), set(relation.schema.names)
         own = [c for c in conditions if _names(c) <= theirs]
         relation = self.drafts.filter(relation, conjunction(own))
@@ -246,7 +283,8 @@ class _Planner:
             [Call("is_not_null", (t,), _BOOL) for t in side] for side in zip(*pairs.values(), strict=True)
         ]
         if usable:
-            value = self.drafts.filter(value, conjunction(usable[0]))
+            if not outer:
+                value = self.drafts.filter(value, conjunction(usable[0]))
             relation = self.drafts.filter(relation, conjunction(usable[1]))
         value, left_keys = self._with_columns(value, [a for a, _ in pairs.values()])
         relation, right_keys = self._with_columns(relation, [b for _, b in pairs.values()])
@@ -254,10 +292,11 @@ class _Planner:
         if here.signed:
             raise UnsupportedError("a non-retroactive relation cannot join rows that may be taken away early")
         schema = Schema(here.schema.fields + there.schema.fields)
-        joined = self.drafts.apply(AsOfJoin((left_keys, right_keys)), [here, there], schema, False, here.keys)
         closing = [c for c in conditions if c not in pairs and c not in own and _names(c) <= mine | theirs]
-        left = [c for c in conditions if c not in pairs and c not in own and c not in closing]
-        return self.drafts.filter(joined, conjunction(closing)), left
+        lag = 1 if own_time and self.query.options.bounds == "start" else 0
+        op = AsOfJoin((left_keys, right_keys), conjunction(closing), outer, lag)
+        joined = self.drafts.apply(op, [here, there], schema, False, here.keys)
+        return joined, [c for c in conditions if c not in pairs and c not in own and c not in closing]
 
     def join(self, parts: Sequence[Value], predicate: Expr) -> Value:
         """n-way join: inputs that share a key in one operator, then the next key; cross products last."""
@@ -314,8 +353,9 @@ class _Planner:
 
     # -- aggregates and distinct
 
-    def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: bool = False) -> Placed:
-        """Changes of each group's row; ``fires``: nothing is answered before the first row comes out of the windows."""
+    def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
+        """Changes of each group's row; ``fires``: where the windows are whose first row comes later than the
+        streams'."""
         node = self._dated(node)
         arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
@@ -324,9 +364,11 @@ class _Planner:
             (n, replace(a, arg=None if a.arg is None else Column(names[a.arg], a.arg.type))) for n, a in node.aggs
         )
         groups: Named = tuple((n, Column(n, e.type)) for n, e in node.groups)
-        (here,) = self.drafts.colocate([self.drafts.project(value, computed)], [tuple(n for n, _ in groups)])
-        op = GroupAggregate(groups, aggs, "changes", ticks, fires)
-        return self.drafts.apply(op, [here], node.schema, True, here.keys)
+        marks = self._marks(fires) if fires is not None and not groups else []
+        keys = [tuple(n for n, _ in groups), *(() for _ in marks)]
+        here = self.drafts.colocate([self.drafts.project(value, computed), *marks], keys)
+        op = GroupAggregate(groups, aggs, "changes", ticks, bool(marks))
+        return self.drafts.apply(op, here, node.schema, True, here[0].keys)
 
     def _dated(self, node: Aggregate) -> Aggregate:
         """FIRST and LAST take the row's event time beside their argument: the latest of its parts'."""
@@ -430,6 +472,10 @@ class _Planner:
         return self.drafts.apply(Merge((1,) * len(placed)), placed, schema, signed, keys)
 
     def outer_join(self, node: OuterJoin, ticks: Ticks | None) -> Value:
+        if _is_nrr(node.right) and node.side == "left":
+            return self._outer_as_of(node.left, node.right, node, ticks)
+        if _is_nrr(node.left) and node.side == "right":
+            return self._outer_as_of(node.right, node.left, node, ticks)
         left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
         left, right = self.drafts.place(left), self.drafts.place(right)
         whole: list[Value] = [self.drafts.project(self.join([left, right], node.predicate), _columns(node.schema))]
@@ -438,6 +484,18 @@ class _Planner:
         if node.side in ("right", "full"):
             whole.append(self._unmatched(right, left, node))
         return self._plus(whole, node.schema)
+
+    def _outer_as_of(self, kept: Node, relation: Node, node: OuterJoin, ticks: Ticks | None) -> Value:
+        """An outer join with a non-retroactive relation: the row with NULLs stays, whatever comes later."""
+        assert isinstance(relation, TableScan)
+        raw = self._at_event_time([kept], ticks)
+        value = raw if raw is not None else self.visit(kept, ticks)
+        moment = ticks if raw is None else None
+        conditions = conjuncts(node.predicate)
+        joined, _ = self._as_of(value, table(relation, moment), conditions, outer=True, own_time=raw is not None)
+        if raw is not None:
+            joined = self._moving(joined, kept, ticks)
+        return self.drafts.project(joined, _columns(node.schema))
 
     def _unmatched(self, kept: Placed, other: Placed, node: OuterJoin) -> Value:
         names = kept.schema.names
@@ -523,6 +581,10 @@ def _pair(at: Expr, value: Expr) -> Expr:
     return Call("pair", (at, value), pa.struct([("at", at.type), ("value", value.type)]))
 
 
+def _is_nrr(node: Node) -> bool:
+    return isinstance(node, TableScan) and node.table.kind == "nrr"
+
+
 def _has_internal(node: Node) -> bool:
     return any(isinstance(n, Scan) and isinstance(n.window, Range) and n.window.internal for n in within(node))
 
@@ -548,13 +610,16 @@ def _leaves(node: Node) -> list[Node]:
     return [leaf for child in node.inputs for leaf in _leaves(child)]
 
 
-def _fires(node: Aggregate) -> bool:
-    """Whether the aggregate's inputs get their first row later than the streams below: windows of rows with SLIDE are
+def _fires(node: Node) -> Node | None:
+    """The node if some of its windows get their first row later than the streams below: windows of rows with SLIDE are
     empty until they first fire, windows on an output until something comes out."""
-    return all(
-        isinstance(n, Rewindow) or (isinstance(n, Scan) and isinstance(n.window, Rows) and n.window.slide is not None)
+    late = [
+        n
         for n in _leaves(node)
-    )
+        if isinstance(n, Rewindow)
+        or (isinstance(n, Scan) and isinstance(n.window, Rows) and n.window.slide is not None)
+    ]
+    return node if late else None
 
 
 def _all(value: Value) -> Named:

@@ -193,7 +193,10 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
         case Compute():
             return compute(op, batch)
         case GroupAggregate():
-            return group_aggregate(op, state, name, batch, _marked(state, name, data[1:], ctx))
+            marks = data[1:]
+            return group_aggregate(
+                op, state, name, batch, ctx if op.from_input else _marked(state, name, marks, ctx), marks
+            )
         case Materialize():
             return materialize(op, state, name, batch, _marked(state, name, data[1:], ctx))
         case Insertions():

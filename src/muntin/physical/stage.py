@@ -93,7 +93,8 @@ class GroupAggregate:
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
     groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the
     instant). An ungrouped aggregate has an answer from
-    the query's first row on (``from_input``: from the first row that reaches it), over an empty window too.
+    the query's first row on (``from_input``: from
+    the first row of its further arguments), over an empty window too.
     """
 
     groups: tuple[tuple[str, Expr], ...]
@@ -182,11 +183,17 @@ class Signed:
 
 @dataclass(frozen=True)
 class AsOfJoin:
-    """Each row of the first input with the rows of the second that are there when it starts; later changes of the
-    second
-    do not matter (non-retroactive relation, thesis 3.3.1). Results live as long as the first input's row."""
+    """Each row of the first input with the rows of the second that are there when it starts; later changes
+    of the second do not matter (non-retroactive relation, thesis 3.3.1). Results live as long as the first input's row.
+
+    ``condition``: what pairs must satisfy beside equal keys. ``outer``: rows without a partner come out with NULLs.
+    ``lag``: microseconds before its start at which a row reads the relation.
+    """
 
     keys: tuple[tuple[str, ...], tuple[str, ...]]
+    condition: Expr = TRUE
+    outer: bool = False
+    lag: int = 0
 
 
 @dataclass(frozen=True)

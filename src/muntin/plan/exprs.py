@@ -66,8 +66,9 @@ class Agg:
     """One aggregate; ``arg`` is None only for COUNT(*).
 
     ``fn``: count, count_distinct, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between
-    neighbours); stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then arrival; NULL counts as a
-    value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the
+    neighbours); stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then by value, NULL least; NULL
+    counts as a value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name``
+    of the
     catalog's function.
 
     Result types: counts int64; sum of integers int64, of floats double, of decimal(p, s) decimal(min(38, p + 10), s);

@@ -221,6 +221,8 @@ class Relation:
         found = {}
         for name, agg in aggs:
             values = [None if agg.arg is None else eval_expr(agg.arg, r.values) for r in rows]
+            if agg.fn in ("first", "last"):  # rows of one instant by value, NULL least
+                values = [v for _, v in sorted(zip((r.ts for r in rows), values, strict=True), key=_AT_AND_VALUE)]
             found[name] = aggregate(agg, values, self.inputs.functions)
         return found
 
@@ -292,3 +294,10 @@ def compare_nulls(a: Any, b: Any, descending: bool = False, nulls_first: bool = 
     if a is None or b is None:
         return (int(a is not None) - int(b is not None)) * (1 if nulls_first else -1)
     return compare(a, b) * (-1 if descending else 1)
+
+
+def _by_time_and_value(a: tuple[int, Any], b: tuple[int, Any]) -> int:
+    return a[0] - b[0] or compare_nulls(a[1], b[1])
+
+
+_AT_AND_VALUE = cmp_to_key(_by_time_and_value)

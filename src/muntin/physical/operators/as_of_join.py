@@ -15,6 +15,7 @@ from muntin.core.batch import Batch, no_columns
 from muntin.kernels.hashing import hash_columns
 from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
+from muntin.physical.evaluate import predicate_mask
 from muntin.physical.operators.context import Context, concat_rows
 from muntin.physical.operators.window_join import OpenChunk, rebuild, store_rows
 from muntin.physical.stage import AsOfJoin
@@ -32,10 +33,24 @@ def as_of_join(op: AsOfJoin, state: ShardState, name: str, data: list[Batch], ct
     store_rows(state, structure, relation, op.keys[1])
     left, rows = _partners(op, state, structure, fresh, relation.columns.schema, ctx)
     merge_closed(state, structure, ctx.high, None, rebuild=rebuild)
-    columns = [*fresh.columns.take(pa.array(left)).columns, *rows.columns]
-    schema = pa.schema([*stream.columns.schema, *relation.columns.schema])
-    pairs = pa.RecordBatch.from_arrays(columns, schema=schema) if schema.names else no_columns(len(left))
-    return Batch(pairs, fresh.ts[left], fresh.exp[left])
+    pairs = _side_by_side(fresh.columns.take(pa.array(left)), rows)
+    kept = predicate_mask(op.condition, pairs)
+    found = Batch(pairs, fresh.ts[left], fresh.exp[left]).where(kept)
+    if not op.outer:
+        return found
+    alone = np.setdiff1d(np.arange(len(fresh)), left[kept])
+    nothing = [pa.nulls(len(alone), f.type) for f in relation.columns.schema]
+    names = relation.columns.schema.names
+    padding = pa.RecordBatch.from_arrays(nothing, names=names) if names else no_columns(len(alone))
+    padded = _side_by_side(fresh.columns.take(pa.array(alone)), padding)
+    return Batch.concat([found, Batch(padded, fresh.ts[alone], fresh.exp[alone])])
+
+
+def _side_by_side(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
+    names = [*left.schema.names, *right.schema.names]
+    if not names:
+        return no_columns(left.num_rows)
+    return pa.RecordBatch.from_arrays([*left.columns, *right.columns], names=names)
 
 
 def _released(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
@@ -57,7 +72,8 @@ def _partners(
 ) -> tuple[Ints, pa.RecordBatch]:
     """(row of ``fresh``, relation row) for every row that the relation holds at the start of the fresh one."""
     keys = [fresh.columns.column(k) for k in op.keys[0]]
-    side = (hash_columns(keys, len(fresh)), fresh.ts, fresh.ts + 1)  # what has started by the row's own instant
+    at = fresh.ts - op.lag
+    side = (hash_columns(keys, len(fresh)), at, at + 1)  # what has started by the row's own instant
     lefts, found = [np.empty(0, np.int64)], [_none(schema)]
     for chunk in (OpenChunk(c) for c in state.list(structure)):
         near, right, _, _, _ = probe(side, chunk.probe_side(), chunk.directory(), ctx.high, False)

@@ -30,9 +30,14 @@ from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, inser
 Ints = NDArray[np.int64]
 
 
-def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
-    """Interval rows in; signed changes of each group's row, or all live groups at each instant, out."""
-    ctx = replace(ctx, first=_first(op, state, name, batch, ctx))
+def group_aggregate(
+    op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context, marks: list[Batch]
+) -> Batch:
+    """Interval rows in; signed changes of each group's row, or all live groups at each instant, out.
+
+    ``marks``: rows of the query's windows, the first of which begins the answers (``op.from_input``).
+    """
+    ctx = replace(ctx, first=_first(op, state, name, marks, ctx))
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
     if batch.sign is not None:
@@ -50,12 +55,11 @@ def group_aggregate(op: GroupAggregate, state: ShardState, name: str, batch: Bat
     return shown
 
 
-def _first(op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context) -> int:
-    """From when on an ungrouped aggregate has an answer: the query's first row, or its input's where only that
-    counts."""
+def _first(op: GroupAggregate, state: ShardState, name: str, marks: list[Batch], ctx: Context) -> int:
+    """From when on an ungrouped aggregate has an answer: the query's first row, as it enters a window."""
     first = ctx.first if ctx.home else FOREVER
     if op.from_input:
-        seen = min([state.heads.get(f"{name}.first", FOREVER), *batch.ts[:1].tolist()])
+        seen = min([state.heads.get(f"{name}.first", FOREVER), *(int(b.ts.min()) for b in marks if len(b))])
         state.heads[f"{name}.first"] = first = seen
     if op.ticks is None or first == FOREVER:
         return first

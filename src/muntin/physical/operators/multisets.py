@@ -46,12 +46,18 @@ def _ordered(replay: Replay, structure: str, columns: list[str]) -> _Ordered:
     pairs = KeyedTable(replay.state, structure, keys.schema)
     ids = pairs.ids_of(keys, len(ev.time))
     group = replay.groups.ids_of(pairs.keys.select(ev.keys.schema.names), len(pairs))
-    order = np.lexsort([*(order_keys(pairs.keys.column(c), "max") for c in reversed(columns)), group])
+    order = np.lexsort([*(k for c in reversed(columns) for k in _sort_keys(pairs.keys.column(c))), group])
     place_of = np.empty(len(pairs), np.int64)
     place_of[order] = np.arange(len(pairs))
     begin = np.zeros(len(replay.groups) + 1, np.int64)
     np.cumsum(np.bincount(group, minlength=len(replay.groups)), out=begin[1:])
     return _Ordered(pairs, ids, validity_of(value[0]), place_of[ids], begin, order)
+
+
+def _sort_keys(column: pa.Array) -> tuple[Ints, Ints]:
+    """Order of the values, least significant key first: NULLs before all others."""
+    there = np.asarray(column.is_valid(), np.int64)
+    return np.where(there > 0, order_keys(column, "max"), 0), there
 
 
 def _finish(found: _Ordered, replay: Replay) -> None:
