@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, fields, is_dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ def stable_text(value: Any) -> str:
     in comparisons (code: ``field(compare=False)``). Raises TypeError for values that have no such text.
     """
     match value:
-        case None | bool() | int() | float() | str() | bytes():
+        case None | bool() | int() | float() | str() | bytes() | Decimal():
             return repr(value)
         case tuple() | list():
             return f"({', '.join(map(stable_text, value))})"
