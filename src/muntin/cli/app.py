@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,6 +35,7 @@ StreamOption = Annotated[
     list[str] | None,
     typer.Option("--stream", metavar="NAME=FILE:TS[;slack=...]", help="A stream: a Parquet, CSV or JSON file."),
 ]
+PlanForm = Literal["text", "json", "dot", "svg"]
 BoundsOption = Annotated[
     str | None, typer.Option(help="Reading of RANGE: half_open (default), closed, or start.", metavar="BOUNDS")
 ]
@@ -95,18 +96,33 @@ def explain(
     job: JobOption = None,
     stream: StreamOption = None,
     bounds: BoundsOption = None,
+    form: Annotated[PlanForm, typer.Option("--format", help="How to show it.")] = "text",
+    run: Annotated[bool, typer.Option("--analyze", help="Run it over the files (Parquet) and count.")] = False,
 ) -> None:
-    """Show how a query would run: logical plan, update patterns, stages. Parquet streams need no JVM."""
+    """Show how a query would run: plans, update patterns, rules, stages, cost. Parquet streams need no JVM."""
     with reported():
         from muntin.cli.wiring import read_text
 
         text = CONTEXT.reading(*read_text(query, sys.stdin.read))
         inputs = inputs_of(load_job(job) if job else None, stream or [])
-        typer.echo(_explain_offline(text, inputs, bounds) or _explain_spark(text, inputs, bounds))
+        typer.echo(_explained(text, inputs, bounds, form, run))
 
 
-def _explain_offline(text: str, inputs: Inputs, bounds: str | None) -> str | None:
+def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text", run: bool = False) -> str:
+    """The plan of a text, with or without EXPLAIN [ANALYZE] before it."""
+    from muntin.physical.explain_words import asked
+
+    found = asked(text)
+    run = run or found.analyze
+    offline = _explain_offline(found.text, inputs, bounds, form, run)
+    if offline is None and run:
+        raise ConfigError("ANALYZE runs in this process and reads local Parquet files; the inputs given need Spark")
+    return offline if offline is not None else _explain_spark(found.text, inputs, bounds, form)
+
+
+def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: str, run: bool) -> str | None:
     from muntin.cql.binder import bind
+    from muntin.physical.explain import explain_as
     from muntin.physical.planner import plan_query
 
     chosen = QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions()
@@ -115,18 +131,22 @@ def _explain_offline(text: str, inputs: Inputs, bounds: str | None) -> str | Non
         return None
     bound = bind(text, catalog, chosen)
     physical = plan_query(bound)
-    from muntin.physical.explain import explain as render
+    if run:
+        from muntin.cli.analyze import analyze
 
-    return render(bound, physical)
+        return analyze(bound, physical, inputs, form)
+    return explain_as(form, bound, physical)
 
 
-def _explain_spark(text: str, inputs: Inputs, bounds: str | None) -> str:
+def _explain_spark(text: str, inputs: Inputs, bounds: str | None, form: str) -> str:
     from muntin.cli import wiring
+    from muntin.physical.explain import explain_as
 
     session = wiring.open_session(SessionPart())
     try:
         wiring.register(session, inputs, live=False)
-        return session.sql(text, name="query", **({"bounds": _bounds(bounds)} if bounds else {})).explain()
+        query = session.sql(text, name="query", **({"bounds": _bounds(bounds)} if bounds else {}))
+        return explain_as(form, query.bound, query.physical)
     finally:
         session.spark.stop()
 
@@ -157,6 +177,9 @@ def sql(
         text = CONTEXT.reading(*wiring.read_text(query, sys.stdin.read))
         spec = load_job(job) if job else None
         inputs = inputs_of(spec, stream or [])
+        if text.lstrip()[:7].upper() == "EXPLAIN":
+            typer.echo(_explained(text, inputs, bounds))
+            return
         chosen = {"bounds": _bounds(bounds)} if bounds else {}
         base = spec.session if spec else SessionPart()
         given = {key: value for key, value in (("shards", shards), ("master", master)) if value is not None}
@@ -222,7 +245,7 @@ def reproduce(
     entries: Annotated[list[str], typer.Argument(metavar="ID...", help="Entries (T9 T14 ...), or all.")],
     json: Annotated[Path | None, typer.Option("--json", help="Also write one record per entry to this file.")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes.")] = False,
-    plots: Annotated[Path | None, typer.Option("--plots", help="Draw the figures (SVG, PNG) into this directory.")] = None,
+    plots: Annotated[Path | None, typer.Option("--plots", help="Draw the figures into this directory.")] = None,
 ) -> None:
     """Reproduce the documents' tables and figures: one line each; exit status 0 only if nothing fails."""
     with reported():

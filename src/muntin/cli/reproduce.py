@@ -15,7 +15,8 @@ from muntin.experiments.plots import draw, require_matplotlib
 def run_entries(
     names: Sequence[str], smoke: bool, say: Callable[[str], None], json_file: Path | None, plots: Path | None
 ) -> bool:
-    """Run the entries; True if none failed. Raises ConfigError for an unknown id, or for ``plots`` without matplotlib."""
+    """Run the entries; True if none failed. Raises ConfigError for an unknown id, or for ``plots`` without
+    matplotlib."""
     entries = chosen(names)
     if plots is not None:
         require_matplotlib()

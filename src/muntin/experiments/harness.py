@@ -16,7 +16,8 @@ Series = dict[str, list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run. ``smoke``: small sizes, every check still judged. ``shared``: directory with real streams, or None."""
+    """How to run. ``smoke``: small sizes, every check still judged. ``shared``: directory with real streams, or
+    None."""
 
     smoke: bool = False
     shared: Path | None = None
@@ -53,7 +54,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the list of experiments: its id, the document's claim, the criterion, and the code that checks it."""
+    """One entry of the list of experiments: its id, the document's claim, the criterion, and the code that checks
+    it."""
 
     id: str
     claim: str
@@ -110,7 +112,16 @@ def _run(entry: Entry, setting: Setting) -> Record:
         measured = f"{type(error).__name__}: {error}".replace("\n", " ")
     seconds = round(time.perf_counter() - start, 3)
     return Record(
-        entry.id, entry.claim, measured, entry.criterion, verdict, seconds, None, outcome.checks, outcome.notes, outcome.plots
+        entry.id,
+        entry.claim,
+        measured,
+        entry.criterion,
+        verdict,
+        seconds,
+        None,
+        outcome.checks,
+        outcome.notes,
+        outcome.plots,
     )
 
 

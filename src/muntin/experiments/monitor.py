@@ -12,8 +12,10 @@ from muntin.plan.patterns import Pattern
 def observed(changes: Sequence[Row]) -> Pattern:
     """The simplest class that the changes fit.
 
-    ``changes`` are '+' and '-' rows in order; the ``exp`` of a '+' is what was known when it was produced (None: nothing).
-    STR: a result left at another time than it was known to. WKS: all lifetimes are equal, and so results leave in the order
+    ``changes`` are '+' and '-' rows in order; the ``exp`` of a '+' is what was known when it was produced (None:
+    nothing).
+    STR: a result left at another time than it was known to. WKS: all lifetimes are equal, and so results leave in
+    the order
     in which they came. Raises ValueError when a '-' names no row that is there.
     """
     alive: dict[tuple[object, ...], deque[Row]] = defaultdict(deque)

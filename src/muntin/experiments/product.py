@@ -23,7 +23,8 @@ Rows = Mapping[str, Sequence[Mapping[str, int]]]
 
 @dataclass(frozen=True)
 class Row:
-    """A result row: the second it is of, '+' or '-' in a change stream, the query's values, its expiry in seconds if asked for."""
+    """A result row: the second it is of, '+' or '-' in a change stream, the query's values, its expiry in seconds
+    if asked for."""
 
     ts: int
     op: str | None

@@ -62,6 +62,7 @@ def mix(a, b):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def chain(s, key, exp):  # type: ignore[no-untyped-def]
+    """The place of the head of the chain for a key or an expiry, as the kind of store has it."""
     kind = s[KIND]
     if kind == LIST:
         return CHAINS
@@ -127,7 +128,7 @@ def insert(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
     b = chain(s, key, exp)
     w[INSERTS] += 1
     kind = s[KIND]
-    if kind == HASH or kind == GROUP:
+    if kind in (HASH, GROUP):
         _link_after(s, b, -1, n)
         return n
     p = s[b + s[PARTS]]
@@ -145,7 +146,7 @@ def find(s, key, exp, one, two, w):  # type: ignore[no-untyped-def]
     all."""
     kind = s[KIND]
     first, last = CHAINS, CHAINS + s[PARTS]
-    if kind == HASH or kind == LOCATED or kind == GROUP:
+    if kind in (HASH, LOCATED, GROUP):
         first = chain(s, key, exp)
         last = first + 1
     for b in range(first, last):

@@ -155,7 +155,8 @@ def except_query(events, start, stop, window, negative, rows, values, view, answ
 
 @nb.njit(cache=True)
 def _pairs_change(events, own, other, pairs, order, mute, window, negative, view, answer, i, positive, w):  # type: ignore[no-untyped-def]
-    """Join results of tuple i enter or leave the left input of the negation, and the view where no match silences them."""
+    """Join results of tuple i enter or leave the left input of the negation, and the view where no match silences
+    them."""
     key, link, now = events[2, i], events[1, i], events[0, i]
     n = other[chain(other, key, 0)]
     while n >= 0:
@@ -236,7 +237,9 @@ def _expire_up(events, window, negative, left, right, pairs, order, mute, view, 
 
 
 @nb.njit(cache=True)
-def negation_up(events, start, stop, window, lazy, negative, left, right, pairs, order, mute, view, answer, clock, logs, w):  # type: ignore[no-untyped-def]
+def negation_up(  # type: ignore[no-untyped-def]
+    events, start, stop, window, lazy, negative, left, right, pairs, order, mute, view, answer, clock, logs, w
+):
     """Query 4 with the negation pulled up: (S1 join S2), then those without a match in S3.
 
     ``events``: rows ts, link (0 S1, 1 S2 with the selection, 2 S3), value, kept. ``pairs``: join results by value;

@@ -1,7 +1,8 @@
 """The engine's own choice: state structures and plan by an estimated cost per window, from value counts of its windows.
 
 What decides is what thesis 3.5.2 names: how many results there are for the inputs, what share of them leaves early, and
-how long the window is. Walking a chain costs 1 a step, looking at a partition ``LOOK``, and changing a chain or handling
+how long the window is. Walking a chain costs 1 a step, looking at a partition ``LOOK``, and changing a chain or
+handling
 a negative tuple ``ACT``, since it touches several places. The weights come from timing the structures alone.
 """
 

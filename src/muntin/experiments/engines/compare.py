@@ -84,8 +84,16 @@ def own_choice(points: Sequence[Point], rivals: Sequence[str]) -> tuple[Check, C
     seconds = max(_ratio(p.seconds, rivals) for p in points)
     better = " and ".join(rivals)
     return (
-        Check(f"own choice / better of {better} <= 1.10 in work at every window", f"own work ratio {work:.2f}", work <= MARGIN),
-        Check(f"own choice / better of {better} <= 1.10 in time at every window", f"own time ratio {seconds:.2f}", seconds <= MARGIN),
+        Check(
+            f"own choice / better of {better} <= 1.10 in work at every window",
+            f"own work ratio {work:.2f}",
+            work <= MARGIN,
+        ),
+        Check(
+            f"own choice / better of {better} <= 1.10 in time at every window",
+            f"own time ratio {seconds:.2f}",
+            seconds <= MARGIN,
+        ),
     )
 
 
@@ -99,8 +107,18 @@ def curves(name: str, points: Sequence[Point]) -> tuple[Plot, ...]:
     """Work and time against the window."""
     names = list(points[0].measures)
     return (
-        Plot(f"{name} work", "window (time units)", "tuple accesses per 1,000 tuples", {n: [(p.window, p.work(n)) for p in points] for n in names}),
-        Plot(f"{name} time", "window (time units)", "ms per 1,000 tuples", {n: [(p.window, 1e3 * p.seconds(n)) for p in points] for n in names}),
+        Plot(
+            f"{name} work",
+            "window (time units)",
+            "tuple accesses per 1,000 tuples",
+            {n: [(p.window, p.work(n)) for p in points] for n in names},
+        ),
+        Plot(
+            f"{name} time",
+            "window (time units)",
+            "ms per 1,000 tuples",
+            {n: [(p.window, 1e3 * p.seconds(n)) for p in points] for n in names},
+        ),
     )
 
 

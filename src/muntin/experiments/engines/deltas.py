@@ -123,7 +123,8 @@ Delta = DeltaStar | NaiveDelta | CountingDelta
 
 @dataclass(frozen=True)
 class Replay:
-    """``emitted``: in order; ``wrong``: instants with another answer than the distinct live values; ``worst``: the largest
+    """``emitted``: in order; ``wrong``: instants with another answer than the distinct live values; ``worst``: the
+    largest
     state / output ratio."""
 
     emitted: list[Emitted]

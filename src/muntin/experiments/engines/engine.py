@@ -46,8 +46,10 @@ UPA50 = replace(UPA, name="UPA(50)", parts=50)
 class Measure:
     """Per 1,000 tuples after the windows have filled: ``work`` (tuple accesses) and ``seconds`` of processor time.
 
-    ``stored``: tuples held, on average; ``peak``: most results held; ``results``: results per tuple; ``premature``: the share of
-    results that left early; ``log``: (rows, sum of hashes) of the answer at every instant; ``worst``: state over output in percent (delta*).
+    ``stored``: tuples held, on average; ``peak``: most results held; ``results``: results per tuple; ``premature``:
+    the share of
+    results that left early; ``log``: (rows, sum of hashes) of the answer at every instant; ``worst``: state over
+    output in percent (delta*).
     """
 
     engine: Engine
@@ -63,7 +65,8 @@ class Measure:
 
 
 class Run:
-    """One engine on one query: ``step(start, stop)`` processes tuples; ``w``, ``answer``, ``logs`` as in the kernels."""
+    """One engine on one query: ``step(start, stop)`` processes tuples; ``w``, ``answer``, ``logs`` as in the
+    kernels."""
 
     def __init__(self, instants: int) -> None:
         self.w = np.zeros(10, np.int64)
@@ -146,7 +149,8 @@ def negation(trace: Trace, window: int, engine: Engine, room: int) -> Run:
 
 
 def negation_and_join(trace: Trace, window: int, engine: Engine, room: int) -> Run:
-    """Query 4: link 0 joined with the ftp tuples of link 1 on the source, unless link 2 has that source (NOT EXISTS)."""
+    """Query 4: link 0 joined with the ftp tuples of link 1 on the source, unless link 2 has that source (NOT
+    EXISTS)."""
     run = _fresh(trace)
     kept = (trace.link != 1) | (trace.protocol == 1)
     events = np.stack([trace.ts, trace.link, trace.source, kept.astype(np.int64)])

@@ -73,5 +73,9 @@ def negation_and_join(trace: Trace, window: int) -> Log:
 
 def _pairs(trace: Trace, left: list[int], right: list[int]) -> Iterable[int]:
     return [
-        mix(i, j) for i in left if trace.link[i] == 0 for j in right if trace.link[j] == 1 and trace.source[i] == trace.source[j]
+        mix(i, j)
+        for i in left
+        if trace.link[i] == 0
+        for j in right
+        if trace.link[j] == 1 and trace.source[i] == trace.source[j]
     ]

@@ -61,7 +61,10 @@ class Study:
             *own_choice(points, self.rivals),
         ]
         if setting.shared is None:
-            return tuple(checks), (*table(points), "real flows: skipped, there is no directory shared beside the repository")
+            return tuple(checks), (
+                *table(points),
+                "real flows: skipped, there is no directory shared beside the repository",
+            )
         real = self._real(setting)
         on_flows = [equal_answers(real), own_choice(real, self.rivals)[0]]
         checks += [Check(f"on real flows: {c.criterion}", f"real flows: {c.measured}", c.ok) for c in on_flows]
@@ -72,8 +75,6 @@ class Study:
         trace = flows(setting.shared, self.links)
         trace = trace.first(2500) if setting.smoke else trace
         return [self._point(trace, units * trace.unit, 1) for units in ((50,) if setting.smoke else (50, 200))]
-
-
 
 
 def outcome(

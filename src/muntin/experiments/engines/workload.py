@@ -20,7 +20,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Trace:
-    """Tuples of all links in time order. ``protocol``: 0 other, 1 ftp, 2 telnet. ``unit``: time between two arrivals on a link."""
+    """Tuples of all links in time order. ``protocol``: 0 other, 1 ftp, 2 telnet. ``unit``: time between two
+    arrivals on a link."""
 
     ts: Ints
     link: Ints
@@ -35,11 +36,16 @@ class Trace:
     def links(self, count: int) -> Trace:
         """Only the first ``count`` links."""
         keep = self.link < count
-        return Trace(*(a[keep] for a in (self.ts, self.link, self.source, self.pair, self.protocol)), self.unit)
+        return self._only(keep)
 
     def first(self, count: int) -> Trace:
         """The first ``count`` tuples."""
-        return Trace(*(a[:count] for a in (self.ts, self.link, self.source, self.pair, self.protocol)), self.unit)
+        return self._only(slice(count))
+
+    def _only(self, which: slice | NDArray[np.bool_]) -> Trace:
+        columns = (self.ts, self.link, self.source, self.pair, self.protocol)
+        ts, link, source, pair, protocol = (c[which] for c in columns)
+        return Trace(ts, link, source, pair, protocol, self.unit)
 
 
 def synthetic(
@@ -62,7 +68,9 @@ def synthetic(
     return Trace(np.repeat(np.arange(units, dtype=np.int64), links), link, source, pair, protocol)
 
 
-def sessions(units: int, active: int = 8, length: int = 64, watched: float = 0.4, sources: int = 1650, seed: int = 1993) -> Trace:
+def sessions(
+    units: int, active: int = 8, length: int = 64, watched: float = 0.4, sources: int = 1650, seed: int = 1993
+) -> Trace:
     """Three links with locality: ``active`` sources at a time, each for about ``length`` units, then others.
 
     A source is seen on the third link only in a ``watched`` share of its sessions. On the others every active source
@@ -82,7 +90,13 @@ def sessions(units: int, active: int = 8, length: int = 64, watched: float = 0.4
     count = 3 * units
     protocol = rng.choice(3, count, p=[0.6, 0.1, 0.3]).astype(np.int64)
     flat = source.reshape(-1)
-    return Trace(np.repeat(np.arange(units, dtype=np.int64), 3), np.tile(np.arange(3, dtype=np.int64), units), flat, flat * 16, protocol)
+    return Trace(
+        np.repeat(np.arange(units, dtype=np.int64), 3),
+        np.tile(np.arange(3, dtype=np.int64), units),
+        flat,
+        flat * 16,
+        protocol,
+    )
 
 
 def flows(shared: Path, links: int, scenarios: tuple[str, ...] = ("Benign1", "Benign2", "CnC1", "CnC2")) -> Trace:

@@ -1,6 +1,7 @@
 """T1, thesis Figure 1.1: the largest value of a sliding window.
 
-The figure's numbers beside 75, 73 and 61 are not in the text; smaller ones stand in for them. The product runs the query
+The figure's numbers beside 75, 73 and 61 are not in the text; smaller ones stand in for them. The product runs the
+query
 fed second by second. The delayed form purges its window every 15 seconds only.
 """
 

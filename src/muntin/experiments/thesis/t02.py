@@ -43,7 +43,9 @@ def run(setting: Setting) -> Outcome:
     selections = [overtakings(local(single, rows(s, 40), live=True)) for s in seeds]
     query = bound(Q3, streams)
     same = all(local(query, rows(s, 40), live=True) == naive(query, rows(s, 40)) for s in seeds)
-    found = f"{min(joins)} to {max(joins)} results of a run expire before an earlier one, {max(selections)} of a selection"
+    found = (
+        f"{min(joins)} to {max(joins)} results of a run expire before an earlier one, {max(selections)} of a selection"
+    )
     return Outcome(
         (
             Check("an output tuple expires before an earlier one", found, min(joins) > 0 and max(selections) == 0),

@@ -1,6 +1,7 @@
 """T5, thesis section 2.2.2: the rules of duplicate-preserving negation, v3 = max(v1 - v2, 0).
 
-Two of the printed rules fail: on expiry from W2 a tuple is appended if v1 >= v2 (right: v1 > v2), and the expiry of a W1
+Two of the printed rules fail: on expiry from W2 a tuple is appended if v1 >= v2 (right: v1 > v2), and the expiry of
+a W1
 tuple that is not in the answer must be able to retract one that is. The replay runs the printed and the corrected rules
 over the same random windows; the product runs the query as EXCEPT ALL.
 """
@@ -103,4 +104,6 @@ def run(setting: Setting) -> Outcome:
     return Outcome(judge(replay(False, steps), replay(True, steps), steps, same))
 
 
-ENTRY = Entry("T5", "negation keeps v3 = max(v1-v2,0) results per value", "per-value answer count = v3 at every step", run)
+ENTRY = Entry(
+    "T5", "negation keeps v3 = max(v1-v2,0) results per value", "per-value answer count = v3 at every step", run
+)

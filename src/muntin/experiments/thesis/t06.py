@@ -17,7 +17,8 @@ WINDOW = 30
 
 @dataclass
 class Plan:
-    """``seen``: tuples processed by operator; ``undone``: by base tuple, the negative results its expiry caused; ``born``:
+    """``seen``: tuples processed by operator; ``undone``: by base tuple, the negative results its expiry caused;
+    ``born``:
     the pairs of timestamps of all join results."""
 
     negative: bool
@@ -93,7 +94,11 @@ def judge(nt: Plan, direct: Plan, same: bool) -> tuple[Check, ...]:
     expected = Counter((0, one) if one <= two else (1, two) for one, two in nt.born)
     undone = +nt.undone
     return (
-        Check("NT processes exactly 2x the tuples of direct", f"NT/direct {total:.3f} tuples", set(ratios.values()) == {2.0}),
+        Check(
+            "NT processes exactly 2x the tuples of direct",
+            f"NT/direct {total:.3f} tuples",
+            set(ratios.values()) == {2.0},
+        ),
         Check("results equal", f"equal answers: {same}", same),
         Check(
             "an expired base tuple gives a negative tuple per join result that it ends; direct none",

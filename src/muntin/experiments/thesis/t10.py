@@ -48,7 +48,11 @@ def trace_of(changes: list[Row]) -> Trace:
 def judge(found: dict[str, Trace]) -> tuple[Check, ...]:
     """One check a trace."""
     return tuple(
-        Check(f"{name}: {'(-old,+new)' if 'external' in name else 'append only'}", f"{name} {_signs(found[name])}", found[name] == expected)
+        Check(
+            f"{name}: {'(-old,+new)' if 'external' in name else 'append only'}",
+            f"{name} {_signs(found[name])}",
+            found[name] == expected,
+        )
         for name, (_, expected) in CASES.items()
     )
 

@@ -29,7 +29,8 @@ Bag = Counter[tuple[object, ...]]
 
 @dataclass(frozen=True)
 class Periodic:
-    """What a query shows: ``changes`` continuously; ``plain``, ``restored`` (Rstream), ``inserted``, ``all_inserted`` (Istream)
+    """What a query shows: ``changes`` continuously; ``plain``, ``restored`` (Rstream), ``inserted``,
+    ``all_inserted`` (Istream)
     at every evaluation."""
 
     changes: list[Row]
@@ -70,9 +71,21 @@ def judge(name: str, p: Periodic) -> tuple[Check, ...]:
         lost += (came - _at(p.inserted, tick)).total()
     weakest = name.endswith("(WKS)")
     return (
-        Check(f"{name}: no-restore answer = snapshot at each evaluation", f"{name}: snapshot {snapshot}, {late} changes late", snapshot and late > 0),
-        Check(f"{name}: restore answer = union of all results since the last", f"restore {union and shown}", union and shown),
-        Check(f"{name}: {'loses none' if weakest else 'loses short-lived results'} without restore", f"{lost} lost", (lost == 0) == weakest),
+        Check(
+            f"{name}: no-restore answer = snapshot at each evaluation",
+            f"{name}: snapshot {snapshot}, {late} changes late",
+            snapshot and late > 0,
+        ),
+        Check(
+            f"{name}: restore answer = union of all results since the last",
+            f"restore {union and shown}",
+            union and shown,
+        ),
+        Check(
+            f"{name}: {'loses none' if weakest else 'loses short-lived results'} without restore",
+            f"{lost} lost",
+            (lost == 0) == weakest,
+        ),
     )
 
 
@@ -95,8 +108,9 @@ def run(setting: Setting) -> Outcome:
 
 ENTRY = Entry(
     "T11",
-    "periodic re-evaluation: late report of arrivals, late report of expiry, missing short-lived results (only WK and STR)",
-    "no-restore answer = snapshot of Def 3.1 at each evaluation; restore answer = union of all continuous results since "
-    "the last; WKS loses none when Delta < window",
+    "periodic re-evaluation: late report of arrivals, late report of expiry, missing short-lived results "
+    "(only WK and STR)",
+    "no-restore answer = snapshot of Def 3.1 at each evaluation; restore answer = union of all continuous results "
+    "since the last; WKS loses none when Delta < window",
     run,
 )

@@ -29,7 +29,8 @@ def contents(queue: Store) -> Contents:
 
 
 def fill(queue: Store, low: int, high: int) -> None:
-    """Tuples that expire at ``low`` to ``high``, latest first, so that the order inside a partition is the queue's work."""
+    """Tuples that expire at ``low`` to ``high``, latest first, so that the order inside a partition is the queue's
+    work."""
     work = np.zeros(10, np.int64)
     for exp in range(high, low - 1, -1):
         insert(queue, exp, exp, exp, -1, work)
@@ -50,7 +51,11 @@ def judge(at_50: Contents, gone: list[int], at_60: Contents) -> tuple[Check, ...
     return (
         Check("at 50: partitions 51-60..91-100", _told(at_50), at_50 == expected),
         Check("at 60 the tuples of the left-most are gone", f"{len(gone)} gone", gone == expected[0]),
-        Check("at 60 the left-most becomes 101-110", f"then {_told(at_60)}", at_60 == {**expected, 0: list(range(101, 111))}),
+        Check(
+            "at 60 the left-most becomes 101-110",
+            f"then {_told(at_60)}",
+            at_60 == {**expected, 0: list(range(101, 111))},
+        ),
     )
 
 

@@ -5,7 +5,8 @@ The trace has sessions (``engines.workload.sessions``): a source is active for a
 seen on the negated link in 40 % of its sessions. Without that locality a join over a small window finds nothing, and
 negative tuples with the negation pulled up cost less than with the join pulled up; see the notes.
 
-Negation is NOT EXISTS, as the query is written (3.6.1). Under the duplicate-preserving EXCEPT ALL the two orders are not
+Negation is NOT EXISTS, as the query is written (3.6.1). Under the duplicate-preserving EXCEPT ALL the two orders
+are not
 the same query: one tuple of S1 that joins two of S2, against one of S3, gives 2 - 1 = 1 result with the negation above
 the join and (1 - 1) x 2 = 0 below it. DIRECT cannot run the query, which has negative tuples by its nature.
 """
