@@ -223,7 +223,21 @@ class Drafts:
             result = self.apply(Compute(), [result], result.schema, result.signed, result.keys)
         self.stages[-1].port(result.index)
         stages = tuple(d.finish(result.schema, result.signed) for d in self.stages)
-        return PhysicalQuery(stages, self.options, ticks, result.schema, shows_op)
+        return PhysicalQuery(_read(stages), self.options, ticks, result.schema, shows_op)
+
+
+def _read(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages without those that the last one does not read, directly or through others."""
+    wanted = {len(stages) - 1}
+    for number in reversed(range(len(stages))):
+        if number in wanted:
+            wanted |= {i.stage for i in stages[number].inputs if isinstance(i, DerivedInput)}
+    place = {old: new for new, old in enumerate(sorted(wanted))}
+
+    def moved(source: Input) -> Input:
+        return replace(source, stage=place[source.stage]) if isinstance(source, DerivedInput) else source
+
+    return tuple(replace(stages[s], inputs=tuple(map(moved, stages[s].inputs))) for s in sorted(wanted))
 
 
 def substitute(e: Expr, columns: Named) -> Expr:

@@ -30,13 +30,12 @@ def plan_pipeline(
         distinct.setdefault(query.signature, (name, query))
     ordered = tuple(q for _, q in distinct.values())
     plans = plan_feeds(streams, ordered)
-    tops = [q.depths[-1] for q in ordered]
     spec = PipelineSpec(
         streams=tuple(streams),
         queries=ordered,
         signatures=tuple(distinct),
         names=tuple(n for n, _ in distinct.values()),
-        since=(0,) * (max(tops) + 1),
+        since=(0,) * (max(q.depths[-1] for q in ordered) + 1),
         feeds=tuple(f for p in plans for f in p.feeds),
         shards=shards,
         partitions=partitions,

@@ -68,7 +68,7 @@ class PipelineSpec:
     @property
     def levels(self) -> int:
         """Number of levels of the deepest query."""
-        return max(map(max, self.depths)) + 1
+        return max(d[-1] for d in self.depths) + 1  # the last stage reads every other
 
     @cached_property
     def depths(self) -> tuple[tuple[int, ...], ...]:
