@@ -44,7 +44,7 @@ def run_point(query: Query, trace: Trace, window: int, engines: Sequence[Engine]
     return Point(window, {e.name: replace(best[replace(e, name="")], engine=e) for e in engines})
 
 
-def settle(query: Query, trace: Trace, point: Point, rivals: Sequence[str], more: int = 4) -> Point:
+def settle(query: Query, trace: Trace, point: Point, rivals: Sequence[str], more: int = 8) -> Point:
     """Repeat measures while the own choice looks slow: the least of more runs is nearer to the undisturbed time."""
     for _ in range(more):
         if _ratio(point.seconds, rivals) <= MARGIN:
