@@ -57,4 +57,5 @@ def _default_kind(node: Node) -> OutputKind:
     sub-query) has SLIDE, else the changes."""
     windows = [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
     sliding = any(isinstance(w, Range | Rows) and w.slide is not None for w in windows)
+    sliding = sliding or any(isinstance(w, Rows) and w.every is not None for w in windows)
     return "rstream" if sliding else "changes"

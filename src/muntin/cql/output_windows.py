@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
@@ -130,10 +131,8 @@ def external(node: Node) -> Node:
 
 def _strip(window: Window) -> Window:
     match window:
-        case Range(length, slide):
-            return Range(length, slide)
-        case Rows(count, slide, by):
-            return Rows(count, slide, by)
+        case Range() | Rows():
+            return replace(window, internal=False)
         case Unbounded():
             return Unbounded()
         case _:

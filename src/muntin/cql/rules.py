@@ -50,8 +50,8 @@ def _windowed(root: Node) -> list[Scan | Rewindow]:
 
 def _check_slides(ctx: Context, tree: exp.Expr, root: Output) -> None:
     windows = [n.window for n in _windowed(root)]
-    timed = any(isinstance(w, Range) and w.slide is not None for w in windows)
-    counted = any(isinstance(w, Rows) and w.slide is not None for w in windows)
+    timed = any((isinstance(w, Range) and w.slide) or (isinstance(w, Rows) and w.every) for w in windows)
+    counted = any((isinstance(w, Rows) and w.slide) or (isinstance(w, Range) and w.rows) for w in windows)
     if timed and counted:
         spec = next((s.args["slide"] for s in _specs(tree, "rows") if s.args.get("slide")), tree)
         raise ctx.at(spec).error(

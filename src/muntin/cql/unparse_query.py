@@ -258,7 +258,9 @@ def window_text(window: Window) -> str:
         case Range(length, slide, internal):
             parts = [f"RANGE {format_duration(length)}"]
             parts += [f"SLIDE {format_duration(slide)}"] if slide is not None else []
+            parts += [f"SLIDE {window.rows}"] if window.rows is not None else []
         case Rows(count, slide, by, internal):
             parts = [f"PARTITION BY {', '.join(map(quote, by))}"] if by else []
             parts += [f"ROWS {count}"] + ([f"SLIDE {slide}"] if slide is not None else [])
+            parts += [f"SLIDE {format_duration(window.every)}"] if window.every is not None else []
     return f"[{' '.join([*parts, 'INTERNAL'] if internal else parts)}]"

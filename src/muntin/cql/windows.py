@@ -24,7 +24,7 @@ def bind_window(
     Raises:
         QueryError: a length that is zero, negative or beyond ``MAX_SPAN``, ``bounds="start"`` without SLIDE, an unknown
             column in PARTITION BY.
-        UnsupportedError: PARTITION BY in a window of time; SLIDE of time in a window of rows, and the reverse.
+        UnsupportedError: PARTITION BY in a window of time.
     """
     if spec is None:
         return _slideless(Unbounded(), at, options)
@@ -41,13 +41,11 @@ def bind_window(
 
 
 def _rows(spec: WindowSpec, place: Place, text: str, options: QueryOptions, schema: Schema, owner: str) -> Window:
-    if spec.args.get("slide_kind") == "range":
-        at = place_of(spec.args["slide"], text)
-        raise at.unsupported(
-            "SLIDE of a ROWS window is a number of rows, as in [ROWS 100 SLIDE 10]; "
-            "a SLIDE of time is not supported here"
-        )
     size, slide = _span(spec, "size"), _span(spec, "slide")
+    every = slide if spec.args.get("slide_kind") == "range" else None
+    if every is not None:
+        _check_span("SLIDE", every, place_of(spec.args["slide"], text))
+        slide = None
     for part, value in (("size", size), ("slide", slide)):
         if value is not None and not 0 < value < 2**31:
             word = "ROWS" if part == "size" else "SLIDE"
@@ -55,10 +53,8 @@ def _rows(spec: WindowSpec, place: Place, text: str, options: QueryOptions, sche
             raise at.error(f"{word} takes a positive number of rows (at most {2**31 - 1}), as in {word} 100")
     assert size is not None
     by = tuple(_partition(c, text, schema, owner) for c in spec.args.get("partition") or [])
-    if by and slide is not None:
-        raise place_of(spec.args["slide"], text).unsupported("SLIDE in a window with PARTITION BY is not supported")
-    window = Rows(size, slide, by, bool(spec.args.get("internal")))
-    return window if slide is not None else _slideless(window, place, options)
+    window = Rows(size, slide, by, bool(spec.args.get("internal")), every)
+    return window if slide is not None or every is not None else _slideless(window, place, options)
 
 
 def _partition(node: exp.Expr, text: str, schema: Schema, owner: str) -> str:
@@ -81,12 +77,13 @@ def _partition(node: exp.Expr, text: str, schema: Schema, owner: str) -> str:
 def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> Window:
     if spec.args.get("partition"):
         raise place.unsupported(f"PARTITION BY in a window of time is not supported; {_SUPPORTED}")
-    if spec.args.get("slide_kind") == "rows":
-        at = place_of(spec.args["slide"], text)
-        raise at.unsupported(
-            "SLIDE of a RANGE window is a length of time, as in SLIDE 1 MINUTE; a SLIDE of rows is not supported here"
-        )
     size, slide = _span(spec, "size"), _span(spec, "slide")
+    rows = slide if spec.args.get("slide_kind") == "rows" else None
+    if rows is not None:
+        if not 0 < rows < 2**31:
+            at = place_of(spec.args["slide"], text)
+            raise at.error(f"SLIDE takes a positive number of rows (at most {2**31 - 1}), as in SLIDE 100")
+        slide = None
     if slide is not None:
         _check_span("SLIDE", slide, place_of(spec.args["slide"], text))
     assert size is not None
@@ -99,8 +96,8 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
             "Write [NOW] for the rows of the current instant"
         )
     _check_span("RANGE", size, at)
-    window = Range(size, slide, bool(spec.args.get("internal")))
-    return window if slide is not None else _slideless(window, place, options)
+    window = Range(size, slide, bool(spec.args.get("internal")), rows)
+    return window if slide is not None or rows is not None else _slideless(window, place, options)
 
 
 def _span(spec: WindowSpec, part: str) -> int | None:

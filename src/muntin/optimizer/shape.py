@@ -16,7 +16,7 @@ from muntin.plan.nodes import (
     walk,
     within,
 )
-from muntin.plan.windows import Range, Rows, Unbounded
+from muntin.plan.windows import Range, Rows, Unbounded, moves_with_rows
 
 _PLAIN = Scan | Filter | Join | Aggregate | Project | Output
 _ORDERED = ("first", "last")
@@ -27,7 +27,7 @@ def is_canonical(root: Output) -> bool:
     Project(Filter?(Aggregate?(Filter*(Scan | Join of Scans))))."""
     if not all(isinstance(n, _PLAIN) for n in walk(root)) or root.kind.endswith("restore"):
         return False
-    if any(isinstance(n, Scan) and (isinstance(n.window, Rows) or is_internal(n)) for n in walk(root)):
+    if any(isinstance(n, Scan) and (moves_with_rows(n.window) or is_internal(n)) for n in walk(root)):
         return False
     project = root.input
     if not isinstance(project, Project):

@@ -28,6 +28,7 @@ from muntin.physical.shapes import (
     pair,
 )
 from muntin.physical.stage import (
+    FiredWindow,
     GroupAggregate,
     OneSign,
     PhysicalQuery,
@@ -57,7 +58,7 @@ from muntin.plan.nodes import (
     TopK,
     ticks_of,
 )
-from muntin.plan.windows import Range, Rows, Ticks, Unbounded
+from muntin.plan.windows import Range, Rows, Ticks, Unbounded, beat, moves_with_rows
 
 
 def plan_dataflow(query: BoundQuery) -> PhysicalQuery:
@@ -121,6 +122,8 @@ class _Planner(Negation):
         match node:
             case Scan(window=Rows() as window):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
+            case Scan(window=Range(rows=int()) as window):
+                return self.fired_window(self._unbounded(node), window)
             case Scan(window=Range(internal=True) as window):
                 plain = loose(replace(node, window=replace(window, internal=False)), ticks)
                 return self.lasting(plain) if not external else plain
@@ -139,8 +142,7 @@ class _Planner(Negation):
                 )
                 if external or not has_internal(node.input):
                     return value
-                shown = self.drafts.apply(OneSign(1), [value], value.schema, True, value.keys)
-                return self.lasting(shown)
+                return self.lasting(value)
             case Distinct(child):
                 return self.distinct(self.visit(child, ticks))
             case SemiJoin():
@@ -173,17 +175,29 @@ class _Planner(Negation):
         (here,) = self.drafts.colocate([value], [by])
         op = RowsWindow(window.count, window.slide, by, prefix + order_by if order_by else None)
         rows = self.drafts.apply(op, [here], here.schema, True, here.keys)
+        own = beat(window, self.query.options)
+        if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant
+            rows = self.drafts.apply(Snap(Ticks((own[0],), (own[1],))), [rows], rows.schema, True, rows.keys)
         return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, True, rows.keys)
+
+    def fired_window(self, value: Value, window: Range) -> Placed:
+        """A time window that moves when enough rows have come; numbering the rows takes one shard."""
+        assert window.rows is not None
+        (here,) = self.drafts.colocate([value], [()])
+        op = FiredWindow(replace(window, rows=None, internal=False), window.rows, self.query.options)
+        return self.drafts.apply(op, [here], here.schema, True, ())
 
     def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
         """A window over a query's output stream."""
         shown = self.output(node.input)
         inner = ticks_of(node.input, self.query.options)
         shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
-        entry = Unbounded() if isinstance(node.window, Rows) else node.window
+        entry = Unbounded() if moves_with_rows(node.window) else node.window
         rows = self.drafts.apply(Rewind(entry, self.query.options, shift), [shown], shown.schema, False, shown.keys)
         if isinstance(node.window, Rows):
             return self.rows_window(rows, node.window, "", ticks)
+        if isinstance(node.window, Range) and node.window.rows is not None:
+            return self.fired_window(rows, node.window)
         return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, False, rows.keys)
 
     def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:

@@ -11,6 +11,7 @@ from muntin.physical.stage import (
     GroupAggregate,
     Materialize,
     Merge,
+    OneSign,
     Rewind,
     WindowJoin,
 )
@@ -45,6 +46,10 @@ class Pieces:
     def lasting(self, value: Value) -> Placed:
         """Results over INTERNAL windows: once there, they stay (thesis 3.3.2)."""
         here = self.drafts.place(value)
+        if here.signed:  # every insertion stays; what cancels inside an instant was never there
+            (here,) = self.drafts.colocate([here], [here.schema.names])
+            changes = self.materialize(here, "changes", None, [])
+            here = self.drafts.apply(OneSign(1), [changes], changes.schema, True, changes.keys)
         op = Rewind(Unbounded(), self.query.options)
         return self.drafts.apply(op, [here], here.schema, False, here.keys)
 

@@ -21,7 +21,7 @@ from muntin.plan.nodes import (
     TableScan,
     within,
 )
-from muntin.plan.windows import Range, Rows
+from muntin.plan.windows import Range, Rows, Window
 
 INT, BOOL = pa.int64(), pa.bool_()
 """Types of counts and of conditions."""
@@ -55,15 +55,16 @@ def has_internal(node: Node) -> bool:
     return any(isinstance(n, Scan) and isinstance(n.window, Range) and n.window.internal for n in within(node))
 
 
+def _fires(window: Window) -> bool:
+    return (isinstance(window, Rows) and window.slide is not None) or (
+        isinstance(window, Range) and window.rows is not None
+    )
+
+
 def fires_late(node: Node) -> Node | None:
     """The node if some of its windows get their first row later than the streams below: windows of rows with SLIDE are
     empty until they first fire, windows on an output until something comes out."""
-    late = [
-        n
-        for n in leaves(node)
-        if isinstance(n, Rewindow)
-        or (isinstance(n, Scan) and isinstance(n.window, Rows) and n.window.slide is not None)
-    ]
+    late = [n for n in leaves(node) if isinstance(n, Rewindow) or (isinstance(n, Scan) and _fires(n.window))]
     return node if late else None
 
 

@@ -21,6 +21,7 @@ from muntin.kernels.hashing import buffer_values
 from muntin.physical.operators.as_of_join import as_of_join
 from muntin.physical.operators.compute import compute
 from muntin.physical.operators.context import Context, concat_rows
+from muntin.physical.operators.fired_window import fired_window
 from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
@@ -33,6 +34,7 @@ from muntin.physical.stage import (
     AsOfJoin,
     Compute,
     Endless,
+    FiredWindow,
     GroupAggregate,
     Input,
     Insertions,
@@ -53,7 +55,7 @@ from muntin.physical.stage import (
     TopRows,
     WindowJoin,
 )
-from muntin.plan.windows import Now, QueryOptions, Range, Rows, Ticks, Unbounded, Window, validity
+from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, moves_with_rows, validity
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import PANES
 
@@ -208,6 +210,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return batch.where(batch.sign == sign)
         case RowsWindow():
             return rows_window(op, state, name, batch, ctx)
+        case FiredWindow():
+            return fired_window(op, state, name, batch, ctx)
         case TopRows():
             return top_rows(op, state, name, batch, ctx)
         case Rewind():
@@ -347,7 +351,7 @@ def _last_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     for name, reach in query.horizon:
         at = top.get(name, NEVER)
         for window, ticks in reach if at != NEVER else ():
-            entry = Unbounded() if isinstance(window, Rows) else window
+            entry = Unbounded() if moves_with_rows(window) else window
             start, exp = _seen(entry, np.array([at]), query.options, ticks)
             at = int(start[0] if exp[0] == FOREVER else exp[0])
         lasts.append(at)

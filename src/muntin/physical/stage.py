@@ -149,6 +149,18 @@ class RowsWindow:
 
 
 @dataclass(frozen=True)
+class FiredWindow:
+    """Rows of an unbounded stream, in order, become the rows of a time window that moves with the rows.
+
+    Its contents are those of ``window`` (without SLIDE) as of the last row whose number is a multiple of ``rows``.
+    """
+
+    window: Window
+    rows: int
+    options: QueryOptions
+
+
+@dataclass(frozen=True)
 class Rewind:
     """Rows that came out of a query at ``ts`` enter a time window with that event time; ``shift`` is added to it."""
 
@@ -234,6 +246,7 @@ Op = (
     | OneSign
     | Insertions
     | RowsWindow
+    | FiredWindow
     | Rewind
     | Snap
     | Endless

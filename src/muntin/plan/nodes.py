@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 from muntin.core.schema import Field, Schema
 from muntin.plan.catalog import Stream, Table
 from muntin.plan.exprs import Agg, Column, Expr, columns_of
-from muntin.plan.windows import QueryOptions, Range, Ticks, Unbounded, Window, tick_origin
+from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, beat
 
 
 @dataclass(frozen=True)
@@ -356,8 +356,7 @@ def ticks_of(output: Output, options: QueryOptions) -> Ticks | None:
     None when none of its windows has a time SLIDE.
     """
     windows = [n.window for n in within(output) if isinstance(n, Scan | Rewindow)]
-    beats = [(w.slide, w) for w in windows if isinstance(w, Range) and w.slide is not None]
-    found = sorted({(slide, tick_origin(w, options) % slide) for slide, w in beats})
+    found = sorted({b for w in windows if (b := beat(w, options)) is not None})
     return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found)) if found else None
 
 

@@ -22,6 +22,8 @@ class Range:
     length: int
     slide: int | None = None
     internal: bool = False
+    rows: int | None = None
+    """``SLIDE n`` of rows: the contents change only when the number of rows so far is a multiple of it."""
 
     def __post_init__(self) -> None:
         if self.length <= 0 or (self.slide is not None and self.slide <= 0):
@@ -44,17 +46,18 @@ class Unbounded:
 class Rows:
     """``[ROWS count]``: the latest rows including the current one; ``[PARTITION BY by ROWS count]``: of each partition.
 
-    ``slide``: the contents change only when the number of rows so far is a multiple of it. ``by``: column names.
-    ``internal`` as in ``Range``.
+    ``slide``: the contents change only when the number of rows so far is a multiple of it; ``every``: only at multiples
+    of so many microseconds (a mixed jumping window, thesis 2.1). ``by``: column names. ``internal`` as in ``Range``.
     """
 
     count: int
     slide: int | None = None
     by: tuple[str, ...] = ()
     internal: bool = False
+    every: int | None = None
 
     def __post_init__(self) -> None:
-        if self.count <= 0 or (self.slide is not None and self.slide <= 0):
+        if self.count <= 0 or any(s is not None and s <= 0 for s in (self.slide, self.every)):
             raise ValueError(f"window sizes and slides are positive: {self}")
 
 
@@ -103,6 +106,8 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
             return ts, np.full(len(ts), FOREVER, np.int64)
         case Now():
             return ts, ts + options.granule
+        case Range(rows=int()):
+            raise ValueError("when a row enters a window that moves with the rows is known only when they come")
         case Range(length, slide):
             start, exp = _bounds(ts, length, options)
             if slide is None:
@@ -121,6 +126,22 @@ def _bounds(ts: Instants, length: int, options: QueryOptions) -> tuple[Instants,
             return ts, ts + length + options.granule
         case "start":
             return ts + MICROSECOND, ts + length + MICROSECOND
+
+
+def moves_with_rows(window: Window) -> bool:
+    """Whether later rows decide when a row enters or leaves the window."""
+    return isinstance(window, Rows) or (isinstance(window, Range) and window.rows is not None)
+
+
+def beat(window: Window, options: QueryOptions) -> tuple[int, int] | None:
+    """(length, origin below it) of a window's movements in time; None where time does not move it by steps."""
+    match window:
+        case Range(slide=int(slide)):
+            return slide, tick_origin(window, options) % slide
+        case Rows(every=int(every)):
+            return every, options.origin % every
+        case _:
+            return None
 
 
 def tick_origin(window: Range, options: QueryOptions) -> int:

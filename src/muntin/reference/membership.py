@@ -22,7 +22,12 @@ Beat = tuple[int, int]
 def contents(window: Window, events: Sequence[Event], t: int, options: QueryOptions) -> list[Event]:
     """The events (given in order) that the window shows at instant ``t``."""
     if isinstance(window, Rows):
+        t = t if window.every is None else last_tick(t, window.every, options.origin)
         return [e for part in partitions(window, [e for e in events if e.ts <= t]) for e in _latest(window, part)]
+    if isinstance(window, Range) and window.rows is not None:
+        seen = [e for e in events if e.ts <= t]
+        fired = len(seen) - len(seen) % window.rows
+        return [e for e in seen if fired and holds(replace(window, rows=None), seen[fired - 1].ts, e.ts, options)]
     return [e for e in events if holds(window, t, e.ts, options)]
 
 
@@ -100,7 +105,11 @@ def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> It
     """The stay of every event (given in order of time); rows that a window of rows never shows are left out."""
     if isinstance(window, Rows):
         for part in partitions(window, events):
-            yield from _row_visits(window, part)
+            for visit in _row_visits(window, part):
+                yield replace(visit, own=beat_of(window, options))
+        return
+    if isinstance(window, Range) and window.rows is not None:
+        yield from _fired_visits(window, events, options)
         return
     own = beat_of(window, options)
     for e in events:
@@ -133,10 +142,23 @@ def _row_visits(window: Rows, part: list[Event]) -> Iterator[Visit]:
             yield Visit(event, part[come - 1].ts, None if gone is None else part[gone - 1].ts)
 
 
+def _fired_visits(window: Range, events: Sequence[Event], options: QueryOptions) -> Iterator[Visit]:
+    """A window of time that moves when the count of rows is a multiple of its SLIDE."""
+    fires = [e.ts for e in events[window.rows - 1 :: window.rows]]  # type: ignore[operator]
+    for v in visits(replace(window, rows=None), events, options):
+        assert v.leaves is not None
+        come = next((f for f in fires if f >= v.enters), None)
+        gone = next((f for f in fires if f >= v.leaves), None)
+        if come is not None and come != gone:
+            yield Visit(v.event, come, gone)
+
+
 def beat_of(window: Window, options: QueryOptions) -> Beat | None:
     """The window's time SLIDE and where its multiples count from; None without one."""
     if isinstance(window, Range) and window.slide is not None:
         return window.slide, origin_of(window, options)
+    if isinstance(window, Rows) and window.every is not None:
+        return window.every, options.origin
     return None
 
 

@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 
 def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
-    fresh = _released(op, state, f"{name}.waiting", batch, ctx)
+    fresh = released(op.order, state, f"{name}.waiting", batch, ctx)
     held = [c.load() for c in state.list(f"{name}.held")]
     slide = op.slide or 1
     rows, number, old = _numbered(op, held, fresh)
@@ -42,8 +42,8 @@ def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx:
     return _emitted(op, batch, rows, old, enters, leaves, ctx)
 
 
-def _released(op: RowsWindow, state: ShardState, structure: str, batch: Batch, ctx: Context) -> pa.RecordBatch:
-    """Rows whose instant is complete, in order of time, then of ``op.order``; the others wait."""
+def released(order: str | None, state: ShardState, structure: str, batch: Batch, ctx: Context) -> pa.RecordBatch:
+    """Rows whose instant is complete, in order of time, then of the column ``order``; the others wait."""
     rows = timed(batch.columns, batch.ts, batch.exp)
     waited = entering(state, structure, ctx.low, ctx.high)
     now = batch.ts < ctx.high
@@ -52,9 +52,9 @@ def _released(op: RowsWindow, state: ShardState, structure: str, batch: Batch, c
         rows = rows.take(pa.array(np.flatnonzero(now)))
     expire(state, structure, ctx.high, keep_forever=False)
     whole = concat_rows([*waited, rows])  # rows that waited came before those of the same instant that did not
-    if op.order is None:
+    if order is None:
         return whole.take(pa.array(np.argsort(int64s(whole, START), kind="stable")))
-    keys = [(START, "ascending"), (op.order, "ascending")]
+    keys = [(START, "ascending"), (order, "ascending")]
     return whole.take(pc.sort_indices(whole, sort_keys=keys))
 
 

@@ -1,0 +1,72 @@
+"""Forms that the random draw leaves out, over drawn streams: the local runtime against the evaluator at every instant."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from test_local_matches import difference
+
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.local.runtime import LocalPipeline
+from muntin.physical.planner import plan_query
+from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
+from muntin.reference import run
+from muntin.verify.arrow import from_table, to_table
+
+SCHEMA = Schema.of(ts=pa.int64(), k=pa.int64(), v=pa.int64())
+STREAMS = tuple(Stream(n, SCHEMA, "ts", ts_unit=1_000_000, order=i) for i, n in enumerate("AB"))
+PAIRS = "SELECT A.k AS k, A.v AS v, B.v AS w FROM A [RANGE 6 SECONDS{s}], B [RANGE 3 SECONDS{s}] WHERE A.k = B.k"
+
+QUERIES = {
+    "istream-restore": f"Istream-restore({PAIRS.format(s=' SLIDE 4 SECONDS')})",
+    "rstream-restore": f"Rstream-restore({PAIRS.format(s=' SLIDE 4 SECONDS')})",
+    "rstream-restore of sums": "Rstream-restore(SELECT k, SUM(v) AS s FROM A [RANGE 6 SECONDS SLIDE 4 SECONDS] GROUP BY k)",
+    "istream-restore of distinct": "Istream-restore(SELECT DISTINCT k FROM A [RANGE 2 SECONDS SLIDE 4 SECONDS])",
+    "join of internal windows": PAIRS.format(s=" INTERNAL"),
+    "internal sums": "SELECT k, SUM(v) AS s FROM A [RANGE 4 SECONDS INTERNAL] GROUP BY k",
+    "internal periodic sum": "SELECT SUM(v) AS s FROM A [RANGE 4 SECONDS SLIDE 2 SECONDS INTERNAL]",
+    "sum of chunks": "SELECT SUM(Wstream(SUM(v))[ROWS 3]) FROM A [RANGE 2 SECONDS SLIDE 2 SECONDS]",
+    "first and last": "SELECT k, FIRST(v) AS f, LAST(v) AS l FROM A [RANGE 5 SECONDS] GROUP BY k",
+    "first and last of rows": "Rstream(SELECT FIRST(v) AS f, LAST(v) AS l FROM A [ROWS 4])",
+    "holistic over rows": "SELECT k, MEDIAN(v) AS m, STDDEV(v) AS d, COLLECT(v) AS c FROM A [ROWS 5] GROUP BY k",
+    "rows moved by time": "SELECT k, v FROM A [ROWS 3 SLIDE 4 SECONDS]",
+    "sums of rows moved by time": "Rstream(SELECT k, SUM(v) AS s FROM A [ROWS 5 SLIDE 3 SECONDS] GROUP BY k)",
+    "time moved by rows": "SELECT k, v FROM A [RANGE 5 SECONDS SLIDE 3]",
+    "sum of time moved by rows": "SELECT SUM(v) AS s FROM A [RANGE 10 SECONDS SLIDE 4]",
+    "join with time moved by rows": "Istream(SELECT A.v AS v, B.v AS w FROM A [RANGE 10 SECONDS SLIDE 4], B [ROWS 2] "
+    "WHERE A.k = B.k)",
+    "partitioned rows moved by rows": "SELECT k, v FROM A [PARTITION BY k ROWS 3 SLIDE 2]",
+    "partitioned rows moved by time": "Rstream(SELECT k, v FROM A [PARTITION BY k ROWS 2 SLIDE 5 SECONDS])",
+}
+
+
+def draw(rng: Random) -> dict[str, list[dict[str, Any]]]:
+    times = {n: sorted(rng.sample(range(40), 12)) for n in "AB"}
+    return {n: [{"ts": t, "k": rng.randint(1, 2), "v": rng.randint(0, 99)} for t in ts] for n, ts in times.items()}
+
+
+def answers(query: Any, streams: dict[str, list[dict[str, Any]]], rng: Random) -> list[Any]:
+    pipeline = LocalPipeline(query, shards=rng.choice((1, 3)))
+    marks = sorted({0, 12, *(rng.randint(0, 12) for _ in range(3))})
+    tables = []
+    for low, high in zip(marks, marks[1:], strict=False):
+        tables.append(pipeline.push({s.name: to_table(s, streams[s.name][low:high]) for s in STREAMS}))
+    tables.append(pipeline.finish())
+    return [r for t in tables for r in from_table(t, query.schema, query.shows_op)]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("strategy", ["upa", "nt", "direct"])
+def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str) -> None:
+    bound = bind(QUERIES[name], Catalog(STREAMS), QueryOptions(strategy=strategy))
+    query = plan_query(bound)
+    for seed in range(12):
+        rng = Random(f"{name} {seed}")
+        streams = draw(rng)
+        got = sorted(answers(query, streams, rng), key=lambda r: r[0])
+        assert not (problem := difference(run(bound, streams), got)), f"seed {seed}: {problem}"
