@@ -1,7 +1,8 @@
-"""Forms that the random draw leaves out, over drawn streams: the local runtime against the evaluator at every instant."""
+"""Forms that the random draw leaves out, over drawn streams: the local runtime against the evaluator."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -25,7 +26,8 @@ PAIRS = "SELECT A.k AS k, A.v AS v, B.v AS w FROM A [RANGE 6 SECONDS{s}], B [RAN
 QUERIES = {
     "istream-restore": f"Istream-restore({PAIRS.format(s=' SLIDE 4 SECONDS')})",
     "rstream-restore": f"Rstream-restore({PAIRS.format(s=' SLIDE 4 SECONDS')})",
-    "rstream-restore of sums": "Rstream-restore(SELECT k, SUM(v) AS s FROM A [RANGE 6 SECONDS SLIDE 4 SECONDS] GROUP BY k)",
+    "rstream-restore of sums": "Rstream-restore(SELECT k, SUM(v) AS s FROM A [RANGE 6 SECONDS SLIDE 4 SECONDS] "
+    "GROUP BY k)",
     "istream-restore of distinct": "Istream-restore(SELECT DISTINCT k FROM A [RANGE 2 SECONDS SLIDE 4 SECONDS])",
     "join of internal windows": PAIRS.format(s=" INTERNAL"),
     "internal sums": "SELECT k, SUM(v) AS s FROM A [RANGE 4 SECONDS INTERNAL] GROUP BY k",
@@ -54,7 +56,7 @@ def answers(query: Any, streams: dict[str, list[dict[str, Any]]], rng: Random) -
     pipeline = LocalPipeline(query, shards=rng.choice((1, 3)))
     marks = sorted({0, 12, *(rng.randint(0, 12) for _ in range(3))})
     tables = []
-    for low, high in zip(marks, marks[1:], strict=False):
+    for low, high in pairwise(marks):
         tables.append(pipeline.push({s.name: to_table(s, streams[s.name][low:high]) for s in STREAMS}))
     tables.append(pipeline.finish())
     return [r for t in tables for r in from_table(t, query.schema, query.shows_op)]
