@@ -232,8 +232,16 @@ class Session:
         return query
 
     def explain(self, text: str, **options: Any) -> str:
-        """The plan of a query that is not registered."""
-        return Query(self, "", self._bind(text, options)).explain()
+        """The plan of a query that is not registered; the text may start with EXPLAIN.
+
+        Raises ConfigError for EXPLAIN ANALYZE, which ``muntin explain`` runs over files.
+        """
+        from muntin.physical.explain_words import asked
+
+        found = asked(text)
+        if found.analyze:
+            raise ConfigError("EXPLAIN ANALYZE runs the query over files: use muntin explain --analyze")
+        return Query(self, "", self._bind(found.text, options)).explain()
 
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
         unknown = [k for k in options if k not in _OPTIONS]
@@ -321,11 +329,11 @@ class Query:
         """Columns of the result."""
         return self.physical.result_schema
 
-    def explain(self) -> str:
-        """The plan as text: operators, update patterns, stages."""
-        from muntin.physical.explain import explain
+    def explain(self, form: str = "text") -> str:
+        """Plans, update patterns, rules that fired, stages, cost; ``form``: text, json, dot or svg."""
+        from muntin.physical.explain import explain_as
 
-        return explain(self.bound, self.physical)
+        return explain_as(form, self.bound, self.physical)
 
     def to_df(self) -> DataFrame:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.

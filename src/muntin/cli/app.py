@@ -140,13 +140,11 @@ def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: str, r
 
 def _explain_spark(text: str, inputs: Inputs, bounds: str | None, form: str) -> str:
     from muntin.cli import wiring
-    from muntin.physical.explain import explain_as
 
     session = wiring.open_session(SessionPart())
     try:
         wiring.register(session, inputs, live=False)
-        query = session.sql(text, name="query", **({"bounds": _bounds(bounds)} if bounds else {}))
-        return explain_as(form, query.bound, query.physical)
+        return session.sql(text, name="query", **({"bounds": _bounds(bounds)} if bounds else {})).explain(form)
     finally:
         session.spark.stop()
 

@@ -97,8 +97,10 @@ def _flow(node: Node, s: Statistics) -> Flow:
 
 def _windowed(window: Window, rate: float, values: dict[str, float], prefix: str, s: Statistics) -> Flow:
     match window:
-        case Range(length):
+        case Range(length, rows=fired):
             size, expiring, early = rate * length / SECOND, rate, 0.0
+            if fired is not None:
+                expiring, early = 0.0, rate  # a later row fires and takes them away
         case Now():
             size, expiring, early = 1.0, rate, 0.0
         case Unbounded():

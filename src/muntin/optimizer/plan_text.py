@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from muntin.core.spans import span_text
 from muntin.cql.unparse import to_spark_sql
+from muntin.cql.unparse_query import window_text as cql_window
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.nodes import (
     Aggregate,
@@ -25,7 +25,7 @@ from muntin.plan.nodes import (
     TopK,
 )
 from muntin.plan.patterns import pattern
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Window
 
 Show = Callable[[Expr], str]
 
@@ -48,21 +48,8 @@ def plan_lines(node: Node, show: Show = spark_text, depth: int = 0) -> Iterator[
 
 
 def window_text(window: Window) -> str:
-    """A window as CQL writes it."""
-    internal = " INTERNAL" if getattr(window, "internal", False) else ""
-    match window:
-        case Range(length, None):
-            return f"[RANGE {span_text(length)}{internal}]"
-        case Range(length, slide):
-            assert slide is not None
-            return f"[RANGE {span_text(length)} SLIDE {span_text(slide)}{internal}]"
-        case Now():
-            return "[NOW]"
-        case Unbounded():
-            return f"[UNBOUNDED{internal}]"
-        case Rows(count, slide, by):
-            head = f"PARTITION BY {', '.join(by)} ROWS {count}" if by else f"ROWS {count}"
-            return f"[{head}{internal}]" if slide is None else f"[{head} SLIDE {slide}{internal}]"
+    """A window as CQL writes it, without quotes around names."""
+    return cql_window(window).replace("`", "")
 
 
 def node_text(node: Node, show: Show = spark_text) -> str:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from muntin.physical.stage import GroupAggregate, Insertions, Materialize, Op, SourceInput, Stage, WindowJoin
+from collections.abc import Sequence
+
+from muntin.physical.stage import (
+    AsOfJoin,
+    FiredWindow,
+    GroupAggregate,
+    Insertions,
+    Materialize,
+    Op,
+    Restore,
+    RowsWindow,
+    TopRows,
+    WindowJoin,
+)
 from muntin.plan.patterns import Pattern
-from muntin.plan.windows import Unbounded
 
 STRUCTURES: dict[Pattern, str] = {
     Pattern.MON: "rows that never leave are not kept",
@@ -12,31 +24,32 @@ STRUCTURES: dict[Pattern, str] = {
     Pattern.WK: "calendar queue (panes ordered by expiry)",
     Pattern.STR: "group table with negative tuples",
 }
+INDEXED: dict[Pattern, str] = {
+    Pattern.MON: "rows that never leave",
+    Pattern.WKS: "FIFO",
+    Pattern.WK: "by expiry",
+    Pattern.STR: "by expiry and negative tuple",
+}
 
 
-def input_pattern(stage: Stage) -> Pattern:
-    """The pattern of the rows that the operators after a join see: of the one window, or of what comes in."""
-    data = [i for i in stage.inputs if not (isinstance(i, SourceInput) and i.instants_only)]
-    if len(data) > 1:
-        return Pattern.WK
-    match data[0]:
-        case SourceInput(window=Unbounded()):
-            return Pattern.MON
-        case SourceInput():
-            return Pattern.WKS
-        case derived:
-            return Pattern.STR if derived.signed else Pattern.WK
-
-
-def structure_of(op: Op, stage: Stage) -> str:
-    """What the operator keeps, in words; "" for stateless ones."""
+def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
+    """What the operator keeps, in words, given the patterns of its inputs; "" for stateless ones."""
     match op:
         case WindowJoin():
-            kinds = ["FIFO" if isinstance(i, SourceInput) else "any order" for i in stage.inputs]
-            return f"hash-indexed panes by input (expiry: {', '.join(kinds[: len(op.keys)])})"
+            return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
+        case AsOfJoin():
+            return "hash index of the relation's rows"
         case GroupAggregate():
-            return f"{STRUCTURES[input_pattern(stage)]}; group table"
+            return f"{STRUCTURES[inputs[0]]}; group table" if inputs[0] is not Pattern.STR else STRUCTURES[Pattern.STR]
         case Materialize() | Insertions():
-            return STRUCTURES[input_pattern(stage)]
+            return STRUCTURES[inputs[0]]
+        case RowsWindow():
+            return "the last rows of each partition, numbered"
+        case FiredWindow():
+            return "rows since the last firing that a later one may show"
+        case TopRows():
+            return "all rows in order, and those shown"
+        case Restore():
+            return "what came and went since the last evaluation instant"
         case _:
             return ""

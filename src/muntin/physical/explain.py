@@ -1,163 +1,140 @@
-"""EXPLAIN: the logical plan with update patterns, then the stages with their keys, operators and state."""
+"""EXPLAIN: logical plan with update patterns, the rules that fired, the plan that they made, and its stages.
+
+``explain`` gives text for people; ``explain_as`` also JSON, DOT and SVG of the same record. EXPLAIN ANALYZE is the same
+with counters of a run (``explain_measure``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Literal as OneOf
+from typing import get_args
 
+from muntin.core.errors import ConfigError
 from muntin.core.spans import span_text
-from muntin.cql.unparse import to_spark_sql
-from muntin.physical.choose_state import structure_of
+from muntin.optimizer import Statistics
+from muntin.optimizer.plan_text import Show, spark_text
+from muntin.physical.explain_dot import to_dot
+from muntin.physical.explain_measure import Counter, Measured
+from muntin.physical.explain_record import Explained, LogicalLine, StageRecord, Value, explained, to_json
+from muntin.physical.explain_svg import to_svg
 from muntin.physical.shard import pane_of
-from muntin.physical.stage import (
-    AsOfJoin,
-    Compute,
-    DerivedInput,
-    GroupAggregate,
-    Input,
-    Insertions,
-    Materialize,
-    Merge,
-    Net,
-    OneSign,
-    Op,
-    PhysicalQuery,
-    Repeat,
-    Rewind,
-    RowsWindow,
-    Signed,
-    Snap,
-    SourceInput,
-    Stage,
-    TopRows,
-    WindowJoin,
-)
-from muntin.plan.exprs import TRUE, Agg, Expr
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan
-from muntin.plan.patterns import pattern
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.physical.stage import PhysicalQuery
+from muntin.plan.nodes import BoundQuery
 
-Show = Callable[[Expr], str]
+Form = OneOf["text", "json", "dot", "svg"]
+FORMS: tuple[str, ...] = get_args(Form)
 
 
 def explain(query: BoundQuery, physical: PhysicalQuery, show: Show | None = None) -> str:
     """The plan as text. ``show`` renders expressions (default: as Spark SQL)."""
-    show = show or (lambda e: to_spark_sql(e, lambda name: name))
-    lines = ["Logical plan", *_tree(query.root, show, 1), "", "Physical plan"]
-    if physical.ticks is not None:
-        lines.append("  answers every " + " and every ".join(span_text(s) for s in physical.ticks.slides))
-    else:
-        lines.append("  answers at every change")
-    pane = pane_of(physical)
-    lines.append("  panes merged " + (f"every {span_text(pane)} of event time" if pane else "by size (no window ends)"))
-    for number, stage in enumerate(physical.stages):
-        lines += _stage(number, stage, physical, show)
-    return "\n".join(lines)
+    return explain_as("text", query, physical, show=show)
 
 
-def window_text(window: Window) -> str:
-    """A window as CQL writes it."""
-    match window:
-        case Range(length, None):
-            return f"[RANGE {span_text(length)}]"
-        case Range(length, slide):
-            assert slide is not None
-            return f"[RANGE {span_text(length)} SLIDE {span_text(slide)}]"
-        case Now():
-            return "[NOW]"
-        case Unbounded():
-            return "[UNBOUNDED]"
-        case Rows(count, slide, by):
-            head = f"PARTITION BY {', '.join(by)} ROWS {count}" if by else f"ROWS {count}"
-            return f"[{head}]" if slide is None else f"[{head} SLIDE {slide}]"
-
-
-def _tree(node: Node, show: Show, depth: int) -> Iterator[str]:
-    yield f"{'  ' * depth}{_node(node, show)}  [{pattern(node).name}]"
-    for child in node.inputs:
-        yield from _tree(child, show, depth + 1)
-
-
-def _node(node: Node, show: Show) -> str:
-    match node:
-        case Scan(stream, alias, window):
-            return f"Scan {stream.name} {window_text(window)} AS {alias}"
-        case Filter(_, predicate):
-            return f"Filter {show(predicate)}"
-        case Join(parts, predicate):
-            return f"Join of {len(parts)} on {show(predicate)}"
-        case Aggregate(_, groups, aggs):
-            shown = ", ".join(f"{n} = {_agg(a, show)}" for n, a in aggs)
-            by = ", ".join(f"{n} = {show(e)}" for n, e in groups) or "nothing"
-            return f"Aggregate {shown or 'nothing'} by {by}"
-        case Project(_, exprs):
-            return "Project " + ", ".join(f"{show(e)} AS {n}" for n, e in exprs)
-        case Output(_, kind):
-            return f"Output {kind}"
+def explain_as(
+    form: str,
+    query: BoundQuery,
+    physical: PhysicalQuery,
+    *,
+    show: Show | None = None,
+    statistics: Statistics | None = None,
+    measured: Measured | None = None,
+) -> str:
+    """The plan in a form: text, json, dot or svg. ``measured``: what a run counted. Raises ConfigError for another."""
+    if form not in FORMS:
+        raise ConfigError(f"--format {form!r}: it is one of {', '.join(FORMS)}")
+    record = explained(query, physical, show or spark_text, statistics, measured)
+    match form:
+        case "json":
+            return json.dumps(to_json(record), indent=2, default=str)
+        case "dot":
+            return to_dot(record)
+        case "svg":
+            return to_svg(record)
         case _:
-            return type(node).__name__
+            return "\n".join(_text(record))
 
 
-def _agg(a: Agg, show: Show) -> str:
-    argument = "*" if a.arg is None else show(a.arg)
-    return f"count(distinct {argument})" if a.fn == "count_distinct" else f"{a.fn}({argument})"
+def _text(record: Explained) -> Iterator[str]:
+    yield "Logical plan"
+    yield from _plain_lines(record.logical)
+    steps = record.optimized.steps
+    yield ""
+    yield "Rules that fired: " + (_fired(s.rule for s in steps) or "none")
+    yield ""
+    yield "Optimized plan" if steps else "Estimated traffic"
+    yield from _costed_lines(record.rewritten)
+    strategy = record.query.options.strategy
+    others = ", ".join(f"{s} {_count(c)}" for s, c in record.costs.items() if s != strategy)
+    yield f"  estimated cost: {_count(record.costs[strategy])} steps/s under strategy {strategy} ({others})"
+    yield ""
+    yield "Physical plan"
+    yield from _heads(record)
+    for stage in record.stages:
+        yield from _stage(stage, record.measured)
 
 
-def _stage(number: int, stage: Stage, physical: PhysicalQuery, show: Show) -> Iterator[str]:
-    yield f"  Stage {number}"
-    for source in stage.inputs:
-        yield "    in   " + _input(source, show)
-    for op in stage.ops:
-        yield "    " + _op(op, show)
-        if kept := structure_of(op, stage):
-            yield "           state: " + kept
-    last = number == len(physical.stages) - 1
-    yield "    out  " + ("result: " if last else "") + ", ".join(stage.schema.names)
+def _fired(rules: Iterable[str]) -> str:
+    """The rules in order; one that fired several times in a row once."""
+    return ", ".join(rule for rule, _ in groupby(rules))
 
 
-def _input(source: Input, show: Show) -> str:
-    key = f"shards by ({', '.join(source.shard_key)})" if source.shard_key else "one shard"
-    match source:
-        case SourceInput(instants_only=True):
-            return f"{source.stream.name} {window_text(source.window)}: instants only, {key}"
-        case SourceInput():
-            where = "" if source.keep == TRUE else f" where {show(source.keep)}"
-            return f"{source.stream.name} {window_text(source.window)} AS {source.alias}{where}, {key}"
-        case DerivedInput():
-            return f"stage {source.stage}, {'changes' if source.signed else 'interval rows'}, {key}"
+def _plain_lines(lines: tuple[LogicalLine, ...]) -> Iterator[str]:
+    for x in lines:
+        yield f"  {'  ' * x.depth}{x.text}  [{x.pattern.name}]"
 
 
-def _op(op: Op, show: Show) -> str:
-    match op:
-        case WindowJoin(keys):
-            on = "; ".join(" = ".join(k) for k in zip(*keys, strict=True)) or "nothing (cross product)"
-            return f"join of {len(keys)} windows on {on}"
-        case Compute(predicate, columns):
-            kept = "" if predicate == TRUE else f"keep {show(predicate)}"
-            made = "" if columns is None else "compute " + ", ".join(n for n, _ in columns)
-            return ", ".join(p for p in (kept, made) if p) or "pass"
-        case GroupAggregate(groups, aggs, emit):
-            return f"aggregate {', '.join(a.fn for _, a in aggs) or 'groups'} by {len(groups)} columns, emit {emit}"
-        case Materialize(emit):
-            return f"materialize, emit {emit}"
-        case Insertions():
-            return "insertions"
-        case Net():
-            return "net equal rows inside an instant"
-        case OneSign(sign):
-            return "insertions only" if sign > 0 else "deletions only"
-        case RowsWindow(count, slide, by):
-            return f"number the rows and window them: {window_text(Rows(count, slide, by))}"
-        case Rewind(window):
-            return f"window the output: {window_text(window)}"
-        case Snap():
-            return "move to evaluation instants"
-        case Merge(weights):
-            return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
-        case Signed():
-            return "weights of a table's updates"
-        case AsOfJoin(keys):
-            return "join as of the row's start on " + (" = ".join(", ".join(k) for k in keys) or "nothing")
-        case Repeat(times):
-            return f"repeat {show(times)} times"
-        case TopRows(_, count):
-            return f"first {count} rows"
+def _costed_lines(lines: tuple[LogicalLine, ...]) -> Iterator[str]:
+    for x in lines:
+        numbers = f"{_count(x.rate)} rows/s, {_count(x.rows)} rows, {_count(x.cost)} steps/s"
+        yield f"  {'  ' * x.depth}{x.text}  [{x.pattern.name}]  {numbers}"
+
+
+def _heads(record: Explained) -> Iterator[str]:
+    ticks = record.physical.ticks
+    if ticks is not None:
+        yield "  answers every " + " and every ".join(span_text(s) for s in ticks.slides)
+    else:
+        yield "  answers at every change"
+    pane = pane_of(record.physical)
+    yield "  panes merged " + (f"every {span_text(pane)} of event time" if pane else "by size (no window ends)")
+    run = record.measured
+    if run is not None:
+        yield f"  measured: {run.batches} batches, {run.results} result rows, {run.seconds:.3f} s"
+
+
+def _stage(stage: StageRecord, run: Measured | None) -> Iterator[str]:
+    spent = "" if run is None else f"  ({run.stage_seconds(stage.number):.3f} s)"
+    yield f"  Stage {stage.number}{spent}"
+    for value in stage.values:
+        yield from _value(stage, value)
+    name = "result: " if stage.last else ""
+    ports = ", ".join(f"#{p}" for p in stage.ports)
+    yield f"    out  {ports}  {name}{', '.join(stage.columns)}"
+
+
+def _value(stage: StageRecord, value: Value) -> Iterator[str]:
+    takes = ", ".join(f"#{n}" for s, n in value.takes if s == stage.number)
+    source = f" <- {takes}" if takes else ""
+    word = "in   " if value.is_input else ""
+    yield f"    #{value.number}{source}  {word}{value.text}  [{value.pattern.name}]"
+    if value.state:
+        yield f"           state: {value.state}"
+    if value.measured is not None:
+        yield f"           measured: {measured_text(value.measured)}"
+
+
+def measured_text(c: Counter) -> str:
+    """A counter in words."""
+    negative = f" ({c.negative} negative)" if c.negative else ""
+    kept = f", state {c.state} rows (peak {c.peak})" if c.peak else ""
+    return f"{c.rows_in} rows in, {c.rows_out} out{negative}{kept}, {c.calls} calls, {c.seconds:.4f} s"
+
+
+def _count(x: float) -> str:
+    """A number to three digits, as people read it."""
+    if x >= 1e6:
+        return f"{x:.2e}"
+    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"

@@ -77,7 +77,7 @@ def _window(window: Window) -> Pattern:
     match window:
         case Unbounded():
             return Pattern.MON
+        case Rows() | Range(rows=int()):
+            return Pattern.STR  # later rows decide which one leaves, and when
         case Range() | Now():
             return Pattern.WKS
-        case Rows():
-            return Pattern.STR  # the next row decides which one leaves, and when

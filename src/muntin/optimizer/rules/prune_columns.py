@@ -21,6 +21,7 @@ from muntin.plan.nodes import (
     SemiJoin,
     SetOp,
     TableScan,
+    within,
 )
 
 Names = frozenset[str]
@@ -54,7 +55,7 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
             return Project(_prune(child, names_of(e for _, e in kept), False), kept)
         case Aggregate(child, groups, aggs):
             kept_aggs = tuple((n, a) for n, a in aggs if n in used) or (aggs[:1] if not groups else ())
-            below = names_of([e for _, e in groups] + _arguments(kept_aggs))
+            below = names_of([e for _, e in groups] + _arguments(kept_aggs)) | _times(node, kept_aggs)
             return Aggregate(_prune(child, below, False), groups, kept_aggs)
         case Join(parts, predicate):
             wanted = used | names(predicate)
@@ -68,6 +69,7 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
         case Apply(left, right, predicate, aggs):
             kept_aggs = tuple((n, a) for n, a in aggs if n in used) or aggs[:1]
             wanted = names(predicate) | names_of(_arguments(kept_aggs))
+            wanted |= _times(right, kept_aggs)
             return Apply(_side(left, names(predicate) | used), _side(right, wanted), predicate, kept_aggs)
         case SetOp(kind="union_all"):
             return _union(node, used)
@@ -96,6 +98,14 @@ def _at_least_one(kept: Named, every: Named) -> Named:
 
 def _arguments(aggs: tuple[tuple[str, Agg], ...]) -> list[Expr]:
     return [a.arg for _, a in aggs if a.arg is not None]
+
+
+def _times(node: Node, aggs: tuple[tuple[str, Agg], ...]) -> Names:
+    """The event times below the node, which FIRST and LAST are by (where they have not been projected away)."""
+    if not any(a.fn in ("first", "last") for _, a in aggs):
+        return frozenset()
+    times = frozenset(f"{n.alias}.{n.stream.ts}" for n in within(node) if isinstance(n, Scan))
+    return times & frozenset(name for child in (node, *node.inputs) for name in child.schema.names)
 
 
 def _union(node: SetOp, used: Names) -> Node:
