@@ -147,7 +147,7 @@ ITEMS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 12), st.integers(0,
 @given(ITEMS)
 @settings(max_examples=60, deadline=None)
 def test_forms_of_distinct_with_lifetimes_that_vary(steps: list[tuple[int, int, int]]) -> None:
-    """delta, delta* (latest exp) and counters give the distinct live values at every instant; delta* within 2 x output."""
+    """delta, delta* (latest exp) and counters give the distinct live values at every instant; delta* in 2 x output."""
     ts, items = 0, []
     for gap, life, value in steps:
         ts += gap

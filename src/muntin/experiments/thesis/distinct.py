@@ -13,9 +13,10 @@ from muntin.experiments.engines.workload import synthetic
 from muntin.experiments.harness import Setting
 
 WINDOWS = (2500, 10_000, 40_000)
+SMOKE = {"source": (2500, 40_000), "pair": (2500, 15_000)}
 
 
-def study(column: str) -> Study:
+def study(column: str, setting: Setting) -> Study:
     """Distinct sources or pairs of one link."""
     return Study(
         distinct_of(column),
@@ -23,7 +24,7 @@ def study(column: str) -> Study:
         lambda units: synthetic(units, 1),
         (NT, DIRECT, UPA),
         lambda trace, window: choose(for_distinct, Counts.of(trace, window, column)),
-        WINDOWS,
+        SMOKE[column] if setting.smoke else WINDOWS,
         1,
         repeats=1,
     )
@@ -32,7 +33,7 @@ def study(column: str) -> Study:
 @cache
 def points(column: str, setting: Setting) -> list[Point]:
     """The runs, made once for all figures."""
-    return study(column).points(setting)
+    return study(column, setting).points(setting)
 
 
 def gains(point: Point) -> tuple[float, float]:

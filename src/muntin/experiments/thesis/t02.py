@@ -37,7 +37,7 @@ def rows(seed: int, count: int) -> dict[str, list[dict[str, int]]]:
 def run(setting: Setting) -> Outcome:
     """Random streams; a selection over one window as the contrast; Q3 itself against the naive evaluator."""
     streams = catalog(S="a b", T="a b")
-    seeds = range(2 if setting.smoke else 8)
+    seeds = range(1 if setting.smoke else 4)
     joins = [overtakings(local(bound(JOIN, streams, exp=True), rows(s, 40), live=True)) for s in seeds]
     single = bound("SELECT a FROM S [RANGE 60 SECONDS] WHERE b > 1", streams, exp=True)
     selections = [overtakings(local(single, rows(s, 40), live=True)) for s in seeds]

@@ -62,7 +62,7 @@ def _stream(seed: int, count: int) -> list[tuple[str, int, int]]:
 
 def run(setting: Setting) -> Outcome:
     """Random streams: state size, answers at every arrival, and the variant."""
-    arrivals = _stream(4, 120 if setting.smoke else 400)
+    arrivals = _stream(4, 80 if setting.smoke else 160)
     state, sizes, wrong = Bounded(), [], 0
     rows: dict[str, list[dict[str, int]]] = {"S": [], "T": []}
     streams = catalog(S="a b", T="d e")

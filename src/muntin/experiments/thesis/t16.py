@@ -26,7 +26,7 @@ def judge(points: list[Point]) -> tuple[Check, ...]:
 def run(setting: Setting) -> Outcome:
     """All engines at every window."""
     points = distinct.points("source", setting)
-    return outcome("Query 2 sources", points, judge(points), distinct.study("source").common(points, setting))
+    return outcome("Query 2 sources", points, judge(points), distinct.study("source", setting).common(points, setting))
 
 
 ENTRY = Entry(

@@ -27,7 +27,7 @@ def run(setting: Setting) -> Outcome:
     """All engines at every window."""
     points = distinct.points("pair", setting)
     own = judge(points, distinct.points("source", setting))
-    return outcome("Query 2 pairs", points, own, distinct.study("pair").common(points, setting))
+    return outcome("Query 2 pairs", points, own, distinct.study("pair", setting).common(points, setting))
 
 
 ENTRY = Entry(
