@@ -21,9 +21,9 @@ class Metrics:
     """One query in one batch (or the whole pipeline). Times are microseconds.
 
     ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
-    coming late or without an event time; ``results``: rows out; ``state_rows``: rows remembered; ``state_bytes``:
-    bytes written to the pane store; ``watermark``: every instant before it is answered (None: none yet); ``lag``: the
-    batch's processing time minus the watermark.
+    coming late (of those that WHERE keeps: others are never sent) or without a usable event time; ``results``: rows
+    out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
+    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark.
     """
 
     batch: int
