@@ -24,6 +24,7 @@ from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.index import bucket_order
 from muntin.kernels.joining import extend, probe
 from muntin.kernels.keys import columns_equal
+from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
 from muntin.physical.stage import WindowJoin
 from muntin.state.shard_state import Chunk, ShardState
@@ -61,6 +62,7 @@ class Fresh:
 
 def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
+    batches = [coalesce(b) for b in batches]
     names = [f"{name}.in{i}" for i in range(len(batches))]
     for structure, batch, keys in zip(names, batches, op.keys, strict=True):
         store_rows(state, structure, batch, keys)
