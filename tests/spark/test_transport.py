@@ -15,21 +15,25 @@ pytest.importorskip("pyspark")
 
 from muntin.core.errors import DataError
 from muntin.core.schema import Schema
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import ALWAYS, FOREVER, NEVER
 from muntin.core.watermark import Header
 from muntin.cql.binder import bind
 from muntin.physical.planner import plan_query
 from muntin.physical.source import event_times
-from muntin.plan.catalog import Catalog, Stream
+from muntin.physical.stage import SourceInput
+from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells
 from muntin.spark.mail import canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
 from muntin.spark.pack import Packer, split
 from muntin.spark.pipeline import plan_pipeline
+from muntin.spark.shards import Place
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.tables import StaticTables
 from muntin.state.pane_store import PaneStore
+from muntin.state.shard_state import ShardState
 
 TEXT = "SELECT k, COUNT(*) AS n FROM a [RANGE 5 SECONDS SLIDE 1 SECOND] WHERE v > 2 GROUP BY k"
 
@@ -181,3 +185,39 @@ def test_old_versions_are_collected_where_no_driver_does(tmp_path: Path) -> None
     assert sorted(store.manifest_names()) == [7, 8, 9, 10, 11]
     found = SlotCells(spec, store, 12, "slot0").load(["s/0/0"])["s/0/0"]
     assert [c.load().column("x").to_pylist() for c in found.list("rows")] == [[v] for v in range(12)]
+
+
+def test_a_static_table_is_taken_up_once_and_whole(tmp_path: Path) -> None:
+    stream = Stream("a", Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64()), "ts")
+    catalog = Catalog((stream,), (Table("dim", Schema.of(k=pa.int64(), label=pa.string())),))
+    text = "SELECT d.label FROM a [RANGE 5 SECONDS] x, dim d WHERE x.k = d.k AND d.label <> 'no'"
+    spec = plan_pipeline((stream,), {"q": plan_query(bind(text, catalog))}, shards=4, partitions=2)[0]
+    spec = replace(spec, tables=str(tmp_path))
+    rows = pa.table({"k": range(40), "label": ["no", "yes"] * 20, "__at": [ALWAYS] * 40, "__add": [True] * 40})
+    with pa.ipc.new_stream(str(tmp_path / "dim.arrow"), rows.schema) as writer:
+        writer.write_table(rows)
+    inputs = spec.queries[0].stages[0].inputs
+    at = next(i for i, s in enumerate(inputs) if isinstance(s, SourceInput) and s.stream.static)
+    states, found = [ShardState() for _ in range(4)], []
+    for shard, state in enumerate(states):
+        first, again = (StaticTables(spec).seed(Place(spec, 0, 0, shard), state, [None] * len(inputs)) for _ in "12")
+        assert again == [None] * len(inputs) and [r for i, r in enumerate(first) if i != at] == [None]
+        taken = first[at]
+        assert taken is not None and set(taken.column("__ts").to_pylist()) == {ALWAYS}
+        found += taken.column(0).to_pylist() + taken.column(1).to_pylist()
+    assert {x for x in found if isinstance(x, int)} == set(range(1, 40, 2))
+
+
+def test_stages_of_one_depth_share_a_level() -> None:
+    schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64())
+    streams = (Stream("a", schema, "ts"), Stream("b", schema, "ts", order=1))
+    text = "SELECT x.k, y.v FROM a [RANGE 4 SECONDS] x LEFT JOIN b [RANGE 3 SECONDS] y ON x.k = y.k"
+    query = plan_query(bind(text, Catalog(streams)))
+    spec = plan_pipeline(streams, {"q": query}, 4, 2)[0]
+    assert spec.levels == max(query.depths) + 1 < len(query.stages)
+    assert sorted(s for level in range(spec.levels) for s in spec.stages_at(0, level)) == [*range(len(query.stages))]
+    for number in range(len(query.stages)):
+        place = Place(spec, 0, number, 0)
+        assert place.leads == (number == spec.stages_at(0, place.level)[0])
+        for _, _, source in place._readers():
+            assert source.stage == number
