@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 from muntin.core.schema import Field, Schema
 from muntin.physical.drafts import Placed, Value, table
 from muntin.physical.joins import Joins
@@ -26,7 +24,7 @@ from muntin.physical.stage import (
     Net,
     Repeat,
 )
-from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts
+from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -53,15 +51,25 @@ class Negation(Joins):
         left, matched = self._matched(left, right, node.predicate)
         return self.minus(left, matched) if node.anti else matched
 
-    def _not_in(self, left: Value, right: Value, node: SemiJoin) -> Value:
-        """x NOT IN (y): fails for an equal y, and while there are candidates also for a NULL x or any NULL y."""
+    def _not_in(self, left: Value, right: Value, node: SemiJoin) -> Placed:
+        """x NOT IN (y): fails for an equal y, and while there are candidates also for a NULL x or any NULL y.
+
+        Three negations on keys: rows with an x, without an equal y and without a NULL y; and rows without an x while
+        there is no candidate at all.
+        """
         assert node.null_aware is not None
         x, y = node.null_aware
-        rest = conjunction([c for c in conjuncts(node.predicate) if c != Call("eq", (x, y), BOOL)])
-        parts = [Call("eq", (x, y), BOOL), Call("is_null", (x,), BOOL), Call("is_null", (y,), BOOL)]
-        unknown = reduce(lambda a, b: Call("or", (a, b), BOOL), parts)
-        left, matched = self._matched(left, right, conjunction([c for c in (unknown, rest) if c != TRUE]))
-        return self.minus(left, matched)
+        same = Call("eq", (x, y), BOOL)
+        rest = conjunction([c for c in conjuncts(node.predicate) if c != same])
+        known = self._anti(self.drafts.filter(left, Call("is_not_null", (x,), BOOL)), right, conjunction([same, rest]))
+        certain = self._anti(known, self.drafts.filter(right, Call("is_null", (y,), BOOL)), rest)
+        nameless = self._anti(self.drafts.filter(left, Call("is_null", (x,), BOOL)), right, rest)
+        return self.plus([certain, nameless], node.schema)
+
+    def _anti(self, left: Value, right: Value, predicate: Expr) -> Placed:
+        """Left rows without a partner."""
+        here, matched = self._matched(left, right, conjunction(conjuncts(predicate)))
+        return self.minus(here, matched)
 
     def _matched(self, left: Value, right: Value, predicate: Expr) -> tuple[Placed, Placed]:
         """(left, those of its rows that some row of ``right`` matches), in one stage."""
