@@ -235,7 +235,8 @@ def bench(
             raise ConfigError(f"there is no benchmark {case!r}; there are {', '.join(BENCHES)}")
         from muntin.bench import run_bench
 
-        run_bench(case, json)
+        if not run_bench(case, json):
+            raise typer.Exit(1)
 
 
 @app.command()
