@@ -78,9 +78,18 @@ class StreamPart(Source):
 
 
 class TablePart(Source):
-    """``[[table]]``: a relation that queries may join; ``kind`` as in ``plan.catalog.Table``."""
+    """``[[table]]``: a relation that queries may join; ``kind`` as in ``plan.catalog.Table``.
+
+    Static tables are read whole; the other kinds are updates, with the columns ``ts`` (event time) and ``op``.
+    """
 
     kind: Kind = "static"
+    ts: str | None = None
+    op: str | None = None
+    slack: Span | None = None
+    idle_after: Span | None = None
+    on_bad_time: Literal["drop", "fail"] = "drop"
+    ts_unit: Literal["us", "ms", "s"] | None = None
 
 
 class QueryOptionsPart(_Part):

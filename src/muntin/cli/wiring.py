@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit"}
-"""Keys of a stream that are passed on when given."""
+_TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit"}
+"""Keys of a stream (of a table) that are passed on when given."""
 
 
 def open_session(part: SessionPart, spark: Any = None) -> Session:
@@ -65,7 +66,10 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
         rules: dict[str, Any] = s.model_dump(include=_RULES, exclude_none=True)
         session.stream(s.name, df, ts=s.ts, on_bad_time=s.on_bad_time, **rules)
     for t in inputs.tables:
-        session.table(t.name, read_batch(*_where(session, t)), kind=t.kind)
+        where = _where(session, t)
+        updates = read_stream(*where, name=t.name) if live and t.kind != "static" else read_batch(*where)
+        rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
+        session.table(t.name, updates, kind=t.kind, on_bad_time=t.on_bad_time, **rules)
 
 
 def _where(session: Session, part: Source) -> tuple[Any, ...]:
