@@ -48,7 +48,7 @@ def _spark_join(spark: Any, frames: Sequence[Any], scratch: Path) -> Any:
 def sliding_sum(slide: int, spark_size: int, spark_files: int, rounds: int = 2, scale: float = 1.0) -> Contest:
     """SUM by key over RANGE 600 s; instants are Spark's window ends (``bounds="start"``)."""
     text = f"SELECT k, SUM(v) AS s FROM A [RANGE 600 SECONDS SLIDE {slide} SECONDS] GROUP BY k"
-    mine = Side("muntin", _muntin(text, "ts AS t; k; s", bounds="start"), int(500_000 * scale), 8)
+    mine = Side("muntin", _muntin(text, "ts AS t; k; s", bounds="start"), int(2_000_000 * scale), 3)
     return Contest(
         "sliding-sum", f"range600-slide{slide}", 1, mine, Side("spark", _spark_sum(slide), spark_size, spark_files,
         warm=1),
@@ -62,16 +62,16 @@ def window_join(rounds: int = 2, scale: float = 1.0) -> Contest:
         "Istream(SELECT A.k AS k, A.v AS av, B.v AS bv, A.ts AS at, B.ts AS bt "
         "FROM A [RANGE 10 SECONDS], B [RANGE 10 SECONDS] WHERE A.k = B.k)"
     )
-    mine = Side("muntin", _muntin(text, "ts AS t; k; av; bv; at; bt"), int(250_000 * scale), 8)
-    theirs = Side("spark", _spark_join, int(40_000 * scale), 2, warm=1)
-    return Contest("window-join", "join10", 2, mine, theirs, prefix=2 + rounds * 2, rounds=rounds)
+    mine = Side("muntin", _muntin(text, "ts AS t; k; av; bv; at; bt"), int(500_000 * scale), 4)
+    theirs = Side("spark", _spark_join, int(80_000 * scale), 1, warm=1)
+    return Contest("window-join", "join10", 2, mine, theirs, prefix=2 + rounds, rounds=rounds)
 
 
 def contests(bench: str) -> list[Contest]:
     """The contests of a benchmark by name."""
     match bench:
         case "sliding-sum":
-            return [sliding_sum(10, 1_000_000, 1), sliding_sum(1, 50_000, 1)]
+            return [sliding_sum(10, 2_000_000, 1), sliding_sum(1, 50_000, 1)]
         case "window-join":
             return [window_join()]
         case _:
