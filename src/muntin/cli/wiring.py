@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.cli.failures import CONTEXT
-from muntin.cli.job import Job, QueryPart, SessionPart, Sink, Source
+from muntin.cli.job import Job, QueryPart, SessionPart, Sink
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
 
@@ -66,14 +66,10 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
         rules: dict[str, Any] = s.model_dump(include=_RULES, exclude_none=True)
         session.stream(s.name, df, ts=s.ts, on_bad_time=s.on_bad_time, **rules)
     for t in inputs.tables:
-        where = _where(session, t)
+        where = (session.spark, t.format, t.path, t.table_schema, t.options)
         updates = read_stream(*where, name=t.name) if live and t.kind != "static" else read_batch(*where)
         rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
         session.table(t.name, updates, kind=t.kind, on_bad_time=t.on_bad_time, **rules)
-
-
-def _where(session: Session, part: Source) -> tuple[Any, ...]:
-    return session.spark, part.format, part.path, part.table_schema, part.options
 
 
 def add_queries(session: Session, job: Job) -> None:
