@@ -52,7 +52,7 @@ def sliding_sum(slide: int, spark_size: int, spark_files: int, rounds: int = 2, 
     return Contest(
         "sliding-sum", f"range600-slide{slide}", 1, mine, Side("spark", _spark_sum(slide), spark_size, spark_files,
         warm=1),
-        prefix=rounds * spark_files, rounds=rounds,
+        prefix=2 + rounds * spark_files, rounds=rounds,
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def window_join(rounds: int = 2, scale: float = 1.0) -> Contest:
     )
     mine = Side("muntin", _muntin(text, "ts AS t; k; av; bv; at; bt"), int(500_000 * scale), 4)
     theirs = Side("spark", _spark_join, int(80_000 * scale), 1, warm=1)
-    return Contest("window-join", "join10", 2, mine, theirs, prefix=rounds, rounds=rounds)
+    return Contest("window-join", "join10", 2, mine, theirs, prefix=2 + rounds, rounds=rounds)
 
 
 def contests(bench: str) -> list[Contest]:
