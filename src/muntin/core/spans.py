@@ -1,8 +1,6 @@
-"""Lengths and instants of event time as people read them."""
+"""Lengths of event time as people read them."""
 
 from __future__ import annotations
-
-from datetime import UTC, datetime, timedelta
 
 from muntin.core.time import DAY, HOUR, MILLISECOND, MINUTE, SECOND, WEEK
 
@@ -22,11 +20,3 @@ def span_text(microseconds: int) -> str:
     size, word = next((s, w) for s, w in _UNITS if microseconds % s == 0)
     count = microseconds // size
     return f"{count} {word}" if count == 1 else f"{count} {word}S"
-
-
-def instant_text(microseconds: int) -> str:
-    """The instant in UTC, or the plain number where a date cannot show it."""
-    try:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
-    except OverflowError:
-        return str(microseconds)

@@ -10,8 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch
-
 
 @dataclass(frozen=True)
 class Context:
@@ -45,11 +43,6 @@ class Context:
     def within(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which times this step answers."""
         return (times >= self.low) & (times < self.high)
-
-
-def to_batch(rows: pa.RecordBatch, start: NDArray[np.int64], exp: NDArray[np.int64], names: list[str]) -> Batch:
-    """The named columns of stored rows as interval rows."""
-    return Batch(rows.select(names), start, exp)
 
 
 def concat_rows(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
