@@ -7,7 +7,7 @@ import pytest
 
 from muntin.core.time import FOREVER
 from muntin.kernels.index import bucket_order, dense_ids
-from muntin.kernels.joining import extend, probe
+from muntin.kernels.joining import extend, meet, probe
 
 
 def rows(rng: Random, n: int, fifo: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -22,14 +22,18 @@ def rows(rng: Random, n: int, fifo: bool) -> tuple[np.ndarray, np.ndarray, np.nd
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("fifo", [True, False])
-def test_probe_finds_what_nested_loops_find(seed: int, fifo: bool) -> None:
+@pytest.mark.parametrize("in_buckets", [True, False])
+def test_probe_finds_what_nested_loops_find(seed: int, fifo: bool, in_buckets: bool) -> None:
     rng = Random(seed)
     new = rows(rng, rng.randint(1, 30), False)
+    if in_buckets:
+        new = tuple(a[bucket_order(new[0])[0]] for a in new)
     chunk = rows(rng, rng.randint(1, 60), fifo)
     order, directory = bucket_order(chunk[0])
     stored = tuple(a[order] for a in chunk)
     limit = rng.choice((5, 12, FOREVER))
-    left, right, start, exp, touched = probe(new, stored, directory, limit, fifo)
+    left, right, touched = probe(new, stored, directory, limit, fifo)
+    start, exp = meet(left, right, new, stored)
     expected = {
         (i, j)
         for i in range(len(new[0]))

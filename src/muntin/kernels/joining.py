@@ -13,16 +13,26 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @nb.njit(cache=True, inline="always")
-def _double(a, used):  # type: ignore[no-untyped-def]
-    grown = np.empty(2 * len(a), a.dtype)
+def _grown(a, used, room):  # type: ignore[no-untyped-def]
+    grown = np.empty(room, a.dtype)
     grown[:used] = a[:used]
     return grown
 
 
+@nb.njit(nb.int64(I64, nb.int64, nb.int64, nb.int64), cache=True, inline="always")
+def _alive_from(c_exp, lo, hi, since):  # type: ignore[no-untyped-def]
+    """First position in [lo, hi) that expires after ``since``, where expiries ascend."""
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if c_exp[mid] > since:
+            hi = mid
+        else:
+            lo = mid + 1
+    return lo
+
+
 @nb.njit(
-    nb.types.Tuple((MI32, MI32, MI64, MI64, nb.int64))(
-        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean
-    ),
+    nb.types.Tuple((MI32, MI32, nb.int64))(I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean),
     cache=True,
 )
 def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo):  # type: ignore[no-untyped-def]
@@ -30,43 +40,37 @@ def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo):  # typ
     room = max(16, len(h))
     left = np.empty(room, np.int32)
     right = np.empty(room, np.int32)
-    starts = np.empty(room, np.int64)
-    exps = np.empty(room, np.int64)
     used = 0
     touched = 0
+    at, alive, last = -1, 0, 0
     for i in range(len(h)):
-        b = h[i] & mask
+        mine, since, before = h[i], start[i], min(exp[i], limit)
+        b = mine & mask
         lo = nb.int64(c_dir[b])
         hi = nb.int64(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.int64(len(c_h))
-        before = min(exp[i], limit)
-        if fifo and hi - lo > 8:  # rows of a bucket expire in order: skip the expired by bisection
-            end = hi
-            while lo < end:
-                mid = (lo + end) >> 1
-                if c_exp[mid] > start[i]:
-                    end = mid
-                else:
-                    lo = mid + 1
-        for j in range(lo, hi):
-            if c_start[j] >= before:  # rows of a bucket start in order
-                break
-            touched += 1
-            if c_h[j] == h[i] and c_exp[j] > start[i]:
-                if used == room:
-                    left = _double(left, used)
-                    right = _double(right, used)
-                    starts = _double(starts, used)
-                    exps = _double(exps, used)
-                    room *= 2
+        if fifo:  # rows of a bucket expire in order: skip the expired, from where the last probe of the bucket stood
+            if b == at and since >= last:
+                lo = alive
+                while lo < hi and c_exp[lo] <= since:
+                    lo += 1
+            else:
+                lo = _alive_from(c_exp, lo, hi, since)
+            at, alive, last = b, lo, since
+        if used + hi - lo > room:  # room for a whole bucket, so that the loop over it has no branch for growing
+            room = max(2 * room, used + hi - lo)
+            left, right = _grown(left, used, room), _grown(right, used, room)
+        j = lo
+        while j < hi and c_start[j] < before:  # rows of a bucket start in order
+            if c_h[j] == mine and c_exp[j] > since:
                 left[used] = i
                 right[used] = j
-                starts[used] = max(start[i], c_start[j])
-                exps[used] = min(exp[i], c_exp[j])
                 used += 1
-    return left[:used], right[:used], starts[:used], exps[:used], touched
+            j += 1
+        touched += j - lo
+    return left[:used], right[:used], touched
 
 
-Found = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], int]
+Found = tuple[NDArray[np.int32], NDArray[np.int32], int]
 
 
 def probe(
@@ -79,24 +83,45 @@ def probe(
     """Pairs with equal hashes whose validity intervals meet, the chunk's row started before ``limit``.
 
     Both sides are (hash, start, exp); the chunk is in bucket order (``index.bucket_order``) and by start inside a
-    bucket; ``fifo``: also by expiry. Returns (row of ``new``, row of ``chunk``, start and exp of the intersection) in
-    order of ``new``, and how many chunk rows were looked at.
+    bucket; ``fifo``: also by expiry. Returns (row of ``new``, row of ``chunk``) in order of ``new``, and how many chunk
+    rows were looked at. Cheapest where ``new`` is in bucket order too: a bucket is then entered once.
     """
     return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo)
 
 
+@nb.njit(nb.types.Tuple((MI64, MI64))(I32, I32, I64, I64, I64, I64), cache=True)
+def _meet(left, right, start, exp, c_start, c_exp):  # type: ignore[no-untyped-def]
+    starts, exps = np.empty(len(left), np.int64), np.empty(len(left), np.int64)
+    for k in range(len(left)):
+        starts[k] = max(start[left[k]], c_start[right[k]])
+        exps[k] = min(exp[left[k]], c_exp[right[k]])
+    return starts, exps
+
+
+def meet(
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    new: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    chunk: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+) -> Pairs:
+    """Start and exp of the intersections of the pairs that ``probe`` found, of the same two sides."""
+    return _meet(left, right, *new[1:], *chunk[1:])
+
+
 @nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
 def _extend(t_row, t_start, t_exp, p_begin, p_start, p_exp):  # type: ignore[no-untyped-def]
-    tuples = np.empty(max(16, len(t_row)), np.int64)
-    cands = np.empty(max(16, len(t_row)), np.int64)
+    room = max(16, len(t_row))
+    tuples = np.empty(room, np.int64)
+    cands = np.empty(room, np.int64)
     used = 0
     for t in range(len(t_row)):
-        r = t_row[t]
-        for j in range(p_begin[r], p_begin[r + 1]):
-            if p_start[j] < t_exp[t] and p_exp[j] > t_start[t]:
-                if used == len(tuples):
-                    tuples = _double(tuples, used)
-                    cands = _double(cands, used)
+        lo, hi = p_begin[t_row[t]], p_begin[t_row[t] + 1]
+        since, before = t_start[t], t_exp[t]
+        if used + hi - lo > room:
+            room = max(2 * room, used + hi - lo)
+            tuples, cands = _grown(tuples, used, room), _grown(cands, used, room)
+        for j in range(lo, hi):
+            if p_start[j] < before and p_exp[j] > since:
                 tuples[used] = t
                 cands[used] = j
                 used += 1

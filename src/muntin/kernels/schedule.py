@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.core.time import ceil_to
-from muntin.kernels.joining import _double
+from muntin.kernels.joining import _grown
 from muntin.kernels.types import I8, I64, MI64
 
 
@@ -149,9 +149,9 @@ def _snapshots(ev_time, ev_group, ev_sign, live, instants, total, always):  # ty
             total += (live[g] > 0) - (before > 0)
             i += 1
         if total > 0 or always:
-            while used + len(live) > len(group):
-                group = _double(group, used)
-                alive = _double(alive, used)
+            if used + len(live) > len(group):
+                room = max(2 * len(group), used + len(live))
+                group, alive = _grown(group, used, room), _grown(alive, used, room)
             for g in range(len(live)):
                 if live[g] > 0 or always:
                     group[used] = g

@@ -43,6 +43,7 @@ def local_spark(
         "spark.sql.shuffle.partitions": str(number),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         **{k: str(v) for k, v in (config or {}).items()},

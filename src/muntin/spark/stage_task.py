@@ -22,6 +22,9 @@ from muntin.spark.spec import PipelineSpec
 from muntin.spark.tables import StaticTables
 from muntin.state.shard_state import ShardState
 
+PIECE_ROWS = 1 << 17
+"""Results are handed to Spark in Arrow batches of about this many rows."""
+
 
 def stage_task(spec: PipelineSpec, level: int) -> Task:
     """The function for ``mapInArrow`` over the letters of one level; a plain pipeline's last yields results."""
@@ -40,10 +43,18 @@ def stage_task(spec: PipelineSpec, level: int) -> Task:
 
 
 def gather(results: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Result batches in few, larger pieces."""
-    filled = [r for r in results if r.num_rows]
-    if filled:
-        yield from pa.Table.from_batches(filled).combine_chunks().to_batches(max_chunksize=1 << 18)
+    """Result batches in pieces of ``PIECE_ROWS`` rows: large ones cut without copying, small ones put together."""
+    small: list[pa.RecordBatch] = []
+    for batch in results:
+        if batch.num_rows >= PIECE_ROWS:
+            yield from (batch.slice(at, PIECE_ROWS) for at in range(0, batch.num_rows, PIECE_ROWS))
+        elif batch.num_rows:
+            small.append(batch)
+            if sum(b.num_rows for b in small) >= PIECE_ROWS:
+                yield pa.concat_batches(small)
+                small = []
+    if small:
+        yield pa.concat_batches(small)
 
 
 @dataclass

@@ -76,7 +76,7 @@ def _partners(
     side = (hash_columns(keys, len(fresh)), at, at + 1)  # what has started by the row's own instant
     lefts, found = [np.empty(0, np.int64)], [_none(schema)]
     for chunk in (OpenChunk(c) for c in state.list(structure)):
-        near, right, _, _, _ = probe(side, chunk.probe_side(), chunk.directory(), ctx.high, False)
+        near, right, _ = probe(side, chunk.probe_side(), chunk.directory(), ctx.high, False)
         lefts.append(near.astype(np.int64))
         names = [*schema.names, WEIGHT]
         found.append(chunk.rows.select(names).take(pa.array(right)))

@@ -22,7 +22,7 @@ from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.index import bucket_order
-from muntin.kernels.joining import extend, probe
+from muntin.kernels.joining import extend, meet, probe
 from muntin.kernels.keys import columns_equal
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
@@ -92,9 +92,11 @@ def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Sche
             for other in windows[j]:
                 if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
                     continue
-                left, right, start, exp, _ = probe(side, other.probe_side(), other.directory(), limit, ctx.fifo[j])  # type: ignore[arg-type]
+                partner = other.probe_side()
+                left, right, _ = probe(side, partner, other.directory(), limit, ctx.fifo[j])  # type: ignore[arg-type]
                 if len(left) == 0:
                     continue
+                start, exp = meet(left, right, side, partner)  # type: ignore[arg-type]
                 mine = left if rows.all() else np.flatnonzero(rows)[left]
                 found = {i: _take(chunk.rows, schemas[i], mine), j: _take(other.rows, schemas[j], right)}
                 sign = _product([(chunk.rows, mine), (other.rows, right)])
@@ -244,7 +246,7 @@ def _candidates(
         if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
             continue
         other = chunk.probe_side()
-        left, right, _, _, _ = probe(side, other, chunk.directory(), limit, fifo)
+        left, right, _ = probe(side, other, chunk.directory(), limit, fifo)
         origins.append(probing[left])
         refs.append(Refs(np.full(len(right), number, np.int64), right.astype(np.int64)))
         starts.append(other[1][right])
