@@ -51,7 +51,7 @@ def test_text_has_every_part() -> None:
     assert "Scan A [RANGE 10 SECONDS SLIDE 2 SECONDS] AS a  [WKS]" in text
     assert "Aggregate a0 = count(*) by g0 = a.k  [STR]" in text
     assert "answers every 2 SECONDS" in text
-    assert "state: FIFO panes; group table" in text
+    assert "state: FIFO panes of partials; group table" in text
     assert re.search(r"estimated cost: [\d.,e+]+ steps/s under strategy upa \(nt [\d.,e+]+, direct [\d.,e+]+\)", text)
 
 

@@ -34,12 +34,29 @@ def count_valid(ev_group, ev_sign, valid, ev_end, em_end, count, em_group, out):
             e += 1
 
 
-@nb.njit(nb.void(I64, I8, B1, I64, I64, I64, I64, MI64, MI64, MI64, I64, MI64, MI64, MI64), cache=True)
+@nb.njit(nb.void(I64, I8, I64, I64, I64, MI64, I64, MI64), cache=True)
+def sum_weights(ev_group, ev_sign, weight, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
+    """What the live events stand for together, by the schedule; ``count`` by group moves on."""
+    i = 0
+    e = 0
+    for k in range(len(ev_end)):
+        while i < ev_end[k]:
+            count[ev_group[i]] += ev_sign[i] * weight[i]
+            i += 1
+        while e < em_end[k]:
+            out[e] = count[em_group[e]]
+            e += 1
+
+
+@nb.njit(nb.void(I64, I8, B1, I64, I64, I64, I64, I64, MI64, MI64, MI64, I64, MI64, MI64, MI64), cache=True)
 def sum_int128(  # type: ignore[no-untyped-def]
-    ev_group, ev_sign, valid, low, high, ev_end, em_end, s_low, s_high, count, em_group, out_low, out_high, out_count
-):
-    """128-bit sums of two's complement words; ``count`` counts the values that are not NULL."""
+    ev_group, ev_sign, valid, low, high, weight, ev_end, em_end, s_low, s_high, count, em_group, out_low, out_high,
+    out_count
+):  # fmt: skip
+    """128-bit sums of two's complement words; ``count`` counts the values that are not NULL (``weight`` for each, 1
+    where it is empty)."""
     masked = len(valid) > 0
+    weighed = len(weight) > 0
     i = 0
     e = 0
     for k in range(len(ev_end)):
@@ -52,11 +69,11 @@ def sum_int128(  # type: ignore[no-untyped-def]
                     c = a + b
                     s_low[g] = nb.int64(c)
                     s_high[g] += high[i] + (1 if c < a else 0)
-                    count[g] += 1
+                    count[g] += weight[i] if weighed else 1
                 else:
                     s_low[g] = nb.int64(a - b)
                     s_high[g] -= high[i] + (1 if a < b else 0)
-                    count[g] -= 1
+                    count[g] -= weight[i] if weighed else 1
             i += 1
         while e < em_end[k]:
             g = em_group[e]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from muntin.physical.stage import (
     AsOfJoin,
     FiredWindow,
@@ -16,7 +18,9 @@ from muntin.physical.stage import (
     TopRows,
     WindowJoin,
 )
+from muntin.plan.exprs import Agg
 from muntin.plan.patterns import Pattern
+from muntin.plan.windows import Ticks
 
 STRUCTURES: dict[Pattern, str] = {
     Pattern.MON: "rows that never leave are not kept",
@@ -32,6 +36,22 @@ INDEXED: dict[Pattern, str] = {
 }
 
 
+def folds(aggs: Sequence[tuple[str, Agg]], ticks: Ticks | None) -> bool:
+    """Whether an aggregate of unsigned rows keeps pane partials: its rows' validity is moved to evaluation instants,
+    and the rows of a pane can be told by a count, an exact sum, a least and a greatest value."""
+    return ticks is not None and all(_foldable(a) for _, a in aggs)
+
+
+def _foldable(agg: Agg) -> bool:
+    match agg.fn:
+        case "count" | "min" | "max":
+            return True
+        case "sum" | "avg":
+            return agg.arg is not None and not pa.types.is_floating(agg.arg.type)
+        case _:
+            return False
+
+
 def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
     """What the operator keeps, in words, given the patterns of its inputs; "" for stateless ones."""
     match op:
@@ -39,8 +59,9 @@ def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
             return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
         case AsOfJoin():
             return "hash index of the relation's rows"
-        case GroupAggregate():
-            return f"{STRUCTURES[inputs[0]]}; group table" if inputs[0] is not Pattern.STR else STRUCTURES[Pattern.STR]
+        case GroupAggregate(panes=panes):
+            held = STRUCTURES[inputs[0]] + (" of partials" if panes else "")
+            return f"{held}; group table" if inputs[0] is not Pattern.STR else STRUCTURES[Pattern.STR]
         case Materialize() | Insertions():
             return STRUCTURES[inputs[0]]
         case RowsWindow():

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.core.errors import UnsupportedError
+from muntin.physical.choose_state import folds
 from muntin.physical.drafts import Loose, Named, Placed, Value, loose, table
 from muntin.physical.negation import Negation
 from muntin.physical.shapes import (
@@ -214,7 +215,8 @@ class _Planner(Negation):
         marks = self.marks(fires) if fires is not None and not groups else []
         keys = [tuple(n for n, _ in groups), *(() for _ in marks)]
         here = self.drafts.colocate([self.drafts.project(value, computed), *marks], keys)
-        op = GroupAggregate(groups, aggs, "changes", ticks, bool(marks))
+        panes = not here[0].signed and folds(aggs, ticks)
+        op = GroupAggregate(groups, aggs, "changes", ticks, bool(marks), panes)
         return self.drafts.apply(op, here, node.schema, True, here[0].keys)
 
     def _dated(self, node: Aggregate) -> Aggregate:

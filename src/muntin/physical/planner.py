@@ -8,6 +8,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.optimizer import optimize
 from muntin.optimizer.shape import is_canonical
+from muntin.physical.choose_state import folds
 from muntin.physical.conditions import Conditions, analyse
 from muntin.physical.dataflow import plan_dataflow
 from muntin.physical.join_stages import Joined, join_stages, source_columns
@@ -194,7 +195,7 @@ def _plan_aggregate(query: BoundQuery, parts: _Parts, conditions: Conditions) ->
     computed, aggs = _aggregate_inputs(node)
     groups: Named = tuple((n, Column(n, e.type)) for n, e in node.groups)
     emit = "snapshots" if query.root.kind == "rstream" else "changes"
-    aggregate = GroupAggregate(groups, aggs, emit, query.ticks)  # type: ignore[arg-type]
+    aggregate = GroupAggregate(groups, aggs, emit, query.ticks, panes=folds(aggs, query.ticks))  # type: ignore[arg-type]
     group_names = tuple(n for n, _ in groups)
     alone = query.root.kind == "rstream" and query.ticks is None
     key = () if alone else group_names

@@ -102,6 +102,8 @@ class GroupAggregate:
     emit: OneOf["changes", "snapshots"]
     ticks: Ticks | None = None
     from_input: bool = False
+    panes: bool = False
+    """Whether rows of one group that enter and leave together are folded into one (``folds``) before they are kept."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ def local_spark(
         "spark.sql.shuffle.partitions": str(number),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",  # its check costs more than the row it counts
+        "spark.sql.adaptive.streaming.stateless.enabled": "false",  # the number of tasks is fixed by the shards
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         **{k: str(v) for k, v in (config or {}).items()},

@@ -20,6 +20,7 @@ from muntin.kernels.hashing import as_float64, as_int64, decimal_words, validity
 from muntin.kernels.schedule import Schedule
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import int64s
 
 Ints = NDArray[np.int64]
 
@@ -60,6 +61,22 @@ class Accumulator(Protocol):
 
 
 @dataclass(frozen=True)
+class CountPartials:
+    """COUNT over pane partials: the sum of ``weights``, how many rows or values each partial stands for."""
+
+    name: str
+    weights: str
+
+    def values(self, replay: Replay) -> pa.Array:
+        ev, plan = replay.events, replay.schedule
+        out = np.empty(len(plan.group), np.int64)
+        weight = int64s(ev.rows, self.weights)
+        counter = replay.groups.counter(self.name)
+        sums.sum_weights(ev.group, ev.sign, weight, plan.ev_end, plan.em_end, counter, plan.group, out)
+        return pa.array(out)
+
+
+@dataclass(frozen=True)
 class CountRows:
     """COUNT(*): the live rows of the group."""
 
@@ -85,21 +102,26 @@ class CountValues:
 
 @dataclass(frozen=True)
 class SumExact:
-    """SUM and AVG of integers and decimals: 128-bit sums (AVG never overflows; SUM outside its type is an error)."""
+    """SUM and AVG of integers and decimals: 128-bit sums (AVG never overflows; SUM outside its type is an error).
+
+    ``weights``: over pane partials, the column with how many values each stands for.
+    """
 
     name: str
     arg: str
     fn: str
     type: pa.DataType
+    weights: str = ""
 
     def values(self, replay: Replay) -> pa.Array:
         ev, plan, table = replay.events, replay.schedule, replay.groups
         column = ev.rows.column(self.arg)
-        low, high = _words(column)
+        low, high = int128_words(column)
+        weights = int64s(ev.rows, self.weights) if self.weights else np.empty(0, np.int64)
         out_low, out_high, out_count = (np.empty(len(plan.group), np.int64) for _ in range(3))
         s_low, s_high, s_count = (table.counter(f"{self.name}.{part}") for part in ("low", "high", "n"))
         sums.sum_int128(
-            ev.group, ev.sign, validity_of(column), low, high, plan.ev_end, plan.em_end,
+            ev.group, ev.sign, validity_of(column), low, high, weights, plan.ev_end, plan.em_end,
             s_low, s_high, s_count, plan.group, out_low, out_high, out_count,
         )  # fmt: skip
         none = out_count == 0
@@ -223,7 +245,8 @@ class Variance:
         return pa.array(result, mask=n <= (1 if self.sample else 0))
 
 
-def _words(column: pa.Array) -> tuple[Ints, Ints]:
+def int128_words(column: pa.Array) -> tuple[Ints, Ints]:
+    """Integers or decimals as the low and high words of 128-bit integers; NULLs are any number."""
     if pa.types.is_decimal(column.type):
         return decimal_words(column)
     low = as_int64(column)

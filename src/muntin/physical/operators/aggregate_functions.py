@@ -10,6 +10,7 @@ import pyarrow as pa
 from muntin.physical.operators.accumulators import (
     Accumulator,
     CountDistinct,
+    CountPartials,
     CountRows,
     CountValues,
     SumExact,
@@ -18,7 +19,23 @@ from muntin.physical.operators.accumulators import (
 )
 from muntin.physical.operators.extremes import Extreme
 from muntin.physical.operators.multisets import Collect, OrderStatistic, UserDefined
+from muntin.physical.operators.panes import partial_name
 from muntin.plan.exprs import Agg
+
+
+def partial_accumulator(name: str, agg: Agg, arg: str) -> Accumulator:
+    """The accumulator of an aggregate over pane partials; ``arg``: its argument's column before they were folded."""
+    match agg.fn:
+        case "count":
+            return CountPartials(name, partial_name(arg, "count"))
+        case "sum":
+            return SumExact(name, partial_name(arg, "sum"), "sum", agg.type)
+        case "avg":
+            return SumExact(name, partial_name(arg, "sum"), "avg", agg.type, partial_name(arg, "count"))
+        case "min" | "max":
+            return Extreme(name, partial_name(arg, agg.fn), agg.fn)
+        case _:
+            raise ValueError(f"aggregate {agg.fn!r} has no partials")
 
 
 def accumulator(

@@ -18,9 +18,10 @@ from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal
 from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, previous_emission, tick_times
 from muntin.physical.operators.accumulators import Accumulator, Events, Replay
-from muntin.physical.operators.aggregate_functions import accumulator
+from muntin.physical.operators.aggregate_functions import accumulator, partial_accumulator
 from muntin.physical.operators.compute import project
 from muntin.physical.operators.context import Context, concat_rows
+from muntin.physical.operators.panes import fold_panes, wanted_of
 from muntin.physical.stage import GroupAggregate
 from muntin.plan.exprs import Expr
 from muntin.state.keyed_table import KeyedTable
@@ -40,6 +41,10 @@ def group_aggregate(
     ctx = replace(ctx, first=_first(op, state, name, marks, ctx))
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
+    if op.panes:
+        column = {e: n for n, e in arguments}
+        wanted = wanted_of((a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs)
+        rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted)
     if batch.sign is not None:
         rows = rows.append_column(WEIGHT, pa.array(batch.sign))
     events = _events(op, state, name, rows, ctx)
@@ -76,6 +81,8 @@ def _accumulators(
     op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
 ) -> list[Accumulator]:
     column = {e: n for n, e in arguments}
+    if op.panes:
+        return [partial_accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "") for n, a in op.aggs]
     return [
         accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "", signed, ctx.functions)
         for n, a in op.aggs
