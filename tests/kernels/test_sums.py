@@ -75,7 +75,8 @@ def test_integer_sums_are_128_bits_wide() -> None:
     out = [np.empty(n, np.int64) for _ in range(3)]
     state = [np.zeros(1, np.int64) for _ in range(3)]
     each, zero = np.arange(1, n + 1), np.zeros(n, np.int64)
-    sums.sum_int128(zero, np.ones(n, np.int8), NOTHING, low, low >> 63, np.empty(0, np.int64), each, each, *state, zero, *out)
+    ones, unweighed = np.ones(n, np.int8), np.empty(0, np.int64)
+    sums.sum_int128(zero, ones, NOTHING, low, low >> 63, unweighed, each, each, *state, zero, *out)
     got = [int(h) * 2**64 + (int(lo) % 2**64) for lo, h in zip(out[0], out[1], strict=True)]
     assert got == np.cumsum(np.array(values, object)).tolist()
     fits = [-(2**63) <= g < 2**63 for g in got]

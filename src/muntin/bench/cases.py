@@ -71,10 +71,10 @@ def contests(bench: str) -> list[Contest]:
     match bench:
         case "sliding-sum":
             return [
-                sliding_sum(10, Load(1_000_000, 2), Load(1_000_000, 6)),
-                sliding_sum(1, Load(50_000, 1), Load(1_000_000, 6)),
+                sliding_sum(10, Load(2_000_000, 1), Load(2_000_000, 4), rounds=3),
+                sliding_sum(1, Load(50_000, 1), Load(2_000_000, 4)),
             ]
         case "window-join":
-            return [window_join(Load(80_000, 2), Load(500_000, 4))]
+            return [window_join(Load(80_000, 2), Load(500_000, 6))]
         case _:
             raise ValueError(f"unknown benchmark {bench!r}; there are sliding-sum, window-join and state-bytes")
