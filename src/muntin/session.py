@@ -14,6 +14,7 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
+from muntin.physical.explain_measure import Measured
 from muntin.physical.planner import plan_query
 from muntin.physical.stage import PhysicalQuery
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
@@ -232,16 +233,14 @@ class Session:
         return query
 
     def explain(self, text: str, **options: Any) -> str:
-        """The plan of a query that is not registered; the text may start with EXPLAIN.
+        """The plan of a query that is not registered; the text may start with EXPLAIN or EXPLAIN ANALYZE.
 
-        Raises ConfigError for EXPLAIN ANALYZE, which ``muntin explain`` runs over files.
+        EXPLAIN ANALYZE runs it: see ``Query.explain``.
         """
         from muntin.physical.explain_words import asked
 
         found = asked(text)
-        if found.analyze:
-            raise ConfigError("EXPLAIN ANALYZE runs the query over files: use muntin explain --analyze")
-        return Query(self, "", self._bind(found.text, options)).explain()
+        return Query(self, "", self._bind(found.text, options)).explain(analyze=found.analyze)
 
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
         unknown = [k for k in options if k not in _OPTIONS]
@@ -329,11 +328,31 @@ class Query:
         """Columns of the result."""
         return self.physical.result_schema
 
-    def explain(self, form: str = "text") -> str:
-        """Plans, update patterns, rules that fired, stages, cost; ``form``: text, json, dot or svg."""
+    def explain(self, form: str = "text", analyze: bool = False) -> str:
+        """Plans, update patterns, rules that fired, stages, cost; ``form``: text, json, dot or svg.
+
+        ``analyze``: run the query over its inputs, which must be batch DataFrames and fit into this process, and add
+        what every operator did. Raises ConfigError for streaming ones (``metrics`` counts those).
+        """
         from muntin.physical.explain import explain_as
 
-        return explain_as(form, self.bound, self.physical)
+        return explain_as(form, self.bound, self.physical, measured=self._measured() if analyze else None)
+
+    def _measured(self) -> Measured:
+        from muntin.local.analyze import analyze
+
+        frames = {s.name: self.session.frames[s.name] for s in self.physical.streams}
+        live = [n for n, f in frames.items() if f.isStreaming]
+        if live:
+            raise ConfigError(
+                f"EXPLAIN ANALYZE runs the query over what its inputs hold, and {live[0]} is streaming: register a "
+                "batch DataFrame (spark.read), or see query.metrics() of a live query"
+            )
+        rows = {
+            s.name: frames[s.name].select(*s.schema.names).toArrow().cast(s.schema.to_arrow())
+            for s in self.physical.streams
+        }
+        return analyze(self.physical, rows)
 
     def to_df(self) -> DataFrame:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.

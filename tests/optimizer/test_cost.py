@@ -8,7 +8,7 @@ import pytest
 from optimizer_golden import CATALOG
 
 from muntin.cql.binder import bind
-from muntin.optimizer import Statistics, choose_strategy, optimize, total
+from muntin.optimizer import Statistics, choose_strategy, optimize, settled, total
 from muntin.optimizer.cost import Strategy
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.flow import Flow
@@ -121,3 +121,8 @@ def test_costs_are_finite_for_every_node_and_strategy() -> None:
     for text in texts:
         for strategy in Strategy:
             assert 0 <= total(query(text).root, Statistics(), strategy) < 1e15
+
+
+def test_auto_stands_for_the_cheapest_strategy() -> None:
+    open_choice = query("SELECT a.k FROM A a [RANGE 5 SECONDS]", "auto")
+    assert settled(open_choice).options.strategy == choose_strategy(open_choice) == "upa"

@@ -8,6 +8,7 @@ queues where rows leave as they came, calendar queues where they do not, negativ
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 
 from muntin.core.errors import ConfigError
@@ -56,13 +57,27 @@ def costs(root: Node, statistics: Statistics, strategy: Strategy = Strategy.UPA)
         yield node, operator_cost(node, statistics, strategy)
 
 
-def strategy_of(query: BoundQuery) -> Strategy:
-    """The strategy that the query's options name. Raises ConfigError for an unknown one."""
+AUTO = "auto"
+"""The option ``strategy`` by which the cheapest one is taken."""
+
+
+def strategy_of(query: BoundQuery, statistics: Statistics | None = None) -> Strategy:
+    """The strategy that the query's options name, or the cheapest if they leave it open.
+
+    Raises ConfigError for an unknown one.
+    """
+    if query.options.strategy == AUTO:
+        return Strategy(choose_strategy(query, statistics))
     try:
         return Strategy(query.options.strategy)
     except ValueError:
-        known = ", ".join(s.value for s in Strategy)
+        known = ", ".join([*(s.value for s in Strategy), AUTO])
         raise ConfigError(f"option strategy: {query.options.strategy!r} is none of {known}") from None
+
+
+def settled(query: BoundQuery, statistics: Statistics | None = None) -> BoundQuery:
+    """The query with its strategy named (``strategy_of``)."""
+    return replace(query, options=replace(query.options, strategy=strategy_of(query, statistics).value))
 
 
 def choose_strategy(query: BoundQuery, statistics: Statistics | None = None) -> str:

@@ -50,7 +50,7 @@ def optimize(query: BoundQuery, statistics: Statistics | None = None, rules: tup
     """
     check_order(rules)
     known = statistics or Statistics()
-    strategy = strategy_of(query)
+    strategy = strategy_of(query, known)
     steps: list[Step] = []
     now = query
     for _ in range(MOST_ROUNDS):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from muntin.optimizer import Optimized, Statistics, optimize
-from muntin.optimizer.cost import Strategy, operator_cost, strategy_of, total
+from muntin.optimizer.cost import Strategy, operator_cost, settled, strategy_of, total
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.plan_text import Show, node_text
 from muntin.physical.choose_state import structure_of
@@ -81,6 +81,7 @@ def explained(
 ) -> Explained:
     """The record of a bound query and of its physical plan, with what a run measured if there was one."""
     known = statistics or Statistics()
+    query = settled(query, known)
     found = optimize(query, known)
     strategy = strategy_of(query)
     costs = {s.value: total(found.query.root, known, s) for s in Strategy}

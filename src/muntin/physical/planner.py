@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
-from muntin.optimizer import optimize
+from muntin.optimizer import optimize, settled
 from muntin.optimizer.shape import is_canonical
 from muntin.physical.choose_state import folds
 from muntin.physical.conditions import Conditions, analyse
@@ -47,7 +47,7 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
 
     Raises UnsupportedError for what this version cannot run.
     """
-    return plan_as_written(optimize(query).query)
+    return plan_as_written(optimize(settled(query)).query)
 
 
 def plan_as_written(query: BoundQuery) -> PhysicalQuery:

@@ -71,7 +71,8 @@ class QueryOptions:
     ``bounds``: reading of RANGE T at instant t: half_open (t-T, t], closed [t-T, t], start [t-T, t) (SLIDE only).
     ``origin``: microseconds from the epoch that multiples of SLIDE are counted from. ``granule``: microseconds that
     ``closed`` and ``[NOW]`` add to the last instant. ``zone``: time zone for local days (None: UTC). ``exp``: also
-    output the expiry of each row. ``strategy``: execution strategy ("upa").
+    output the expiry of each row. ``strategy``: execution strategy: "upa", "nt", "direct", or "auto" (the
+    cheapest by estimate).
     """
 
     bounds: Bounds = "half_open"
