@@ -160,3 +160,19 @@ def test_explain_names_the_streams(spark: Any, source: Feed) -> None:
     assert session.queries == {}
     assert session.sql(TEXT, name="q").explain() == text
     assert session.queries["q"].schema.names == ("k", "n", "ts")
+
+
+def test_explain_analyze_runs_over_batch_dataframes(spark: Any, source: Feed) -> None:
+    session = Session(spark)
+    session.stream("a", source.replay())
+    text = session.explain(f"EXPLAIN ANALYZE {TEXT}")
+    rows, results = source.replay().count(), session.sql(TEXT).to_df().count()
+    assert f"{results:,}" in text or str(results) in text
+    assert f"{rows:,}" in text or str(rows) in text
+
+
+def test_explain_analyze_says_why_it_does_not_run_over_a_live_stream(spark: Any, source: Feed) -> None:
+    session = Session(spark)
+    session.stream("a", source.live())
+    with pytest.raises(ConfigError, match="a is streaming: register a batch DataFrame"):
+        session.explain(f"EXPLAIN ANALYZE {TEXT}")
