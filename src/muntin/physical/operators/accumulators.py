@@ -135,9 +135,7 @@ class SumExact:
 
     def _sum(self, low: Ints, high: Ints, none: NDArray[np.bool_]) -> pa.Array:
         if pa.types.is_decimal(self.type):
-            words = np.stack([low, high], axis=1).tobytes()
-            mask = pa.array(~none).buffers()[1] if none.any() else None
-            return pa.Array.from_buffers(self.type, len(low), [mask, pa.py_buffer(words)])
+            return decimals(low, high, none, self.type)
         if not (sums.fits_int64(low, high) | none).all():
             raise DataError(
                 f"SUM over {self.arg} is outside 64 bits; sum a DECIMAL or DOUBLE instead (CAST the argument)"
@@ -243,6 +241,13 @@ class Variance:
         variance = sums.variance(sx, sx_low, sq, sq_low + sr, n, self.sample)
         result = np.sqrt(variance) if self.root else variance
         return pa.array(result, mask=n <= (1 if self.sample else 0))
+
+
+def decimals(low: Ints, high: Ints, none: NDArray[np.bool_], type: pa.DataType) -> pa.Array:
+    """Decimals out of the words of their 128-bit integers; NULL where ``none``."""
+    words = np.stack([low, high], axis=1).tobytes()
+    mask = pa.array(~none).buffers()[1] if none.any() else None
+    return pa.Array.from_buffers(type, len(low), [mask, pa.py_buffer(words)])
 
 
 def int128_words(column: pa.Array) -> tuple[Ints, Ints]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from muntin.kernels import panes, sums
 from muntin.kernels.hashing import validity_of
 from muntin.kernels.keys import key_ids
-from muntin.physical.operators.accumulators import int128_words
+from muntin.physical.operators.accumulators import decimals, int128_words
 from muntin.physical.operators.extremes import order_keys
 from muntin.plan.exprs import Agg
 from muntin.state.window_rows import EXP, START, int64s, timed
@@ -98,6 +98,4 @@ def _sums(column: pa.Array, valid: NDArray[np.bool_], ids: Ints, count: int) -> 
     none = panes.fold_count(ids, count, valid) == 0 if len(valid) else np.zeros(count, np.bool_)
     if not pa.types.is_decimal(column.type):
         return pa.array(low, mask=none) if none.any() else pa.array(low)
-    words = np.stack([low, high], axis=1).tobytes()
-    mask = pa.array(~none).buffers()[1] if none.any() else None
-    return pa.Array.from_buffers(pa.decimal128(38, column.type.scale), count, [mask, pa.py_buffer(words)])
+    return decimals(low, high, none, pa.decimal128(38, column.type.scale))
