@@ -1,5 +1,6 @@
 """``python -m muntin``: the command."""
 
-from muntin.cli.app import app
+from muntin.cli.app import main
 
-app(prog_name="muntin")
+if __name__ == "__main__":
+    main()

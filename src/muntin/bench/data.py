@@ -44,9 +44,9 @@ class Feed:
             number = self.written // self.size
             path = self.folder / f"part-{number:06d}.parquet"
             hidden = path.with_name("." + path.name)
-            groups = max(1, self.size // 16)  # so that a file can be read by several tasks
+            part = max(1, self.size // 16)  # row groups, so that a file can be read by several tasks
             data = rows(self.written, self.size, self.stream, self.rate)
-            pq.write_table(data, hidden, compression="none", row_group_size=groups)
+            pq.write_table(data, hidden, compression="none", row_group_size=part)
             os.utime(hidden, (1_000_000_000 + number, 1_000_000_000 + number))  # sources read in order of time
             hidden.rename(path)
             self.written += self.size

@@ -35,7 +35,7 @@ def key_ids(columns: Sequence[pa.Array], rows: int) -> tuple[NDArray[np.int64], 
     Two keys with one hash are told apart on the columns (then the slow way, key by key, is taken once).
     """
     ids, count = dense_ids(hash_columns(columns, rows))
-    first = _first_rows(ids, count)
+    first = first_rows(ids, count)
     if not (exact([c.type for c in columns]) and all(c.null_count == 0 for c in columns)):
         index = pa.array(first[ids])
         if not all(columns_equal(c, c.take(index)).all() for c in columns):
@@ -43,7 +43,8 @@ def key_ids(columns: Sequence[pa.Array], rows: int) -> tuple[NDArray[np.int64], 
     return ids, count, first
 
 
-def _first_rows(ids: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def first_rows(ids: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The first row with each id."""
     first = np.empty(count, np.int64)
     first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
     return first
@@ -56,4 +57,4 @@ def _by_value(columns: Sequence[pa.Array], rows: int) -> tuple[NDArray[np.int64]
     ]
     known: dict[tuple[object, ...], int] = {}
     ids = np.array([known.setdefault(key, len(known)) for key in zip(*plain, strict=True)], np.int64)
-    return ids, len(known), _first_rows(ids, len(known))
+    return ids, len(known), first_rows(ids, len(known))

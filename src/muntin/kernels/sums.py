@@ -18,30 +18,20 @@ LIMB_BITS = 32
 _LIMB_MASK = 0xFFFFFFFF
 
 
-@nb.njit(nb.void(I64, I8, B1, I64, I64, MI64, I64, MI64), cache=True)
-def count_valid(ev_group, ev_sign, valid, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
-    """COUNT(x): number of events with ``valid`` (all when empty), by the schedule; ``count`` by group moves on."""
+@nb.njit(nb.void(I64, I8, B1, I64, I64, I64, MI64, I64, MI64), cache=True)
+def count_valid(ev_group, ev_sign, valid, weight, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
+    """COUNT(x): number of events with ``valid`` (all when empty), by the schedule; ``count`` by group moves on.
+
+    An event counts ``weight`` times (once where that is empty).
+    """
+    weighed = len(weight) > 0
     masked = len(valid) > 0
     i = 0
     e = 0
     for k in range(len(ev_end)):
         while i < ev_end[k]:
             if not masked or valid[i]:
-                count[ev_group[i]] += ev_sign[i]
-            i += 1
-        while e < em_end[k]:
-            out[e] = count[em_group[e]]
-            e += 1
-
-
-@nb.njit(nb.void(I64, I8, I64, I64, I64, MI64, I64, MI64), cache=True)
-def sum_weights(ev_group, ev_sign, weight, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
-    """What the live events stand for together, by the schedule; ``count`` by group moves on."""
-    i = 0
-    e = 0
-    for k in range(len(ev_end)):
-        while i < ev_end[k]:
-            count[ev_group[i]] += ev_sign[i] * weight[i]
+                count[ev_group[i]] += ev_sign[i] * (weight[i] if weighed else 1)
             i += 1
         while e < em_end[k]:
             out[e] = count[em_group[e]]

@@ -61,22 +61,6 @@ class Accumulator(Protocol):
 
 
 @dataclass(frozen=True)
-class CountPartials:
-    """COUNT over pane partials: the sum of ``weights``, how many rows or values each partial stands for."""
-
-    name: str
-    weights: str
-
-    def values(self, replay: Replay) -> pa.Array:
-        ev, plan = replay.events, replay.schedule
-        out = np.empty(len(plan.group), np.int64)
-        weight = int64s(ev.rows, self.weights)
-        counter = replay.groups.counter(self.name)
-        sums.sum_weights(ev.group, ev.sign, weight, plan.ev_end, plan.em_end, counter, plan.group, out)
-        return pa.array(out)
-
-
-@dataclass(frozen=True)
 class CountRows:
     """COUNT(*): the live rows of the group."""
 
@@ -86,17 +70,18 @@ class CountRows:
 
 @dataclass(frozen=True)
 class CountValues:
-    """COUNT(x): rows whose ``arg`` is not NULL."""
+    """COUNT(x): rows whose ``arg`` is not NULL; ``weights``: over pane partials, the column with how many each has."""
 
     name: str
     arg: str
+    weights: str = ""
 
     def values(self, replay: Replay) -> pa.Array:
         ev, plan = replay.events, replay.schedule
         out = np.empty(len(plan.group), np.int64)
-        valid = validity_of(ev.rows.column(self.arg))
+        valid, weight = validity_of(ev.rows.column(self.arg)), _weights(ev.rows, self.weights)
         counter = replay.groups.counter(self.name)
-        sums.count_valid(ev.group, ev.sign, valid, plan.ev_end, plan.em_end, counter, plan.group, out)
+        sums.count_valid(ev.group, ev.sign, valid, weight, plan.ev_end, plan.em_end, counter, plan.group, out)
         return pa.array(out)
 
 
@@ -117,7 +102,7 @@ class SumExact:
         ev, plan, table = replay.events, replay.schedule, replay.groups
         column = ev.rows.column(self.arg)
         low, high = int128_words(column)
-        weights = int64s(ev.rows, self.weights) if self.weights else np.empty(0, np.int64)
+        weights = _weights(ev.rows, self.weights)
         out_low, out_high, out_count = (np.empty(len(plan.group), np.int64) for _ in range(3))
         s_low, s_high, s_count = (table.counter(f"{self.name}.{part}") for part in ("low", "high", "n"))
         sums.sum_int128(
@@ -248,6 +233,11 @@ def decimals(low: Ints, high: Ints, none: NDArray[np.bool_], type: pa.DataType) 
     words = np.stack([low, high], axis=1).tobytes()
     mask = pa.array(~none).buffers()[1] if none.any() else None
     return pa.Array.from_buffers(type, len(low), [mask, pa.py_buffer(words)])
+
+
+def _weights(rows: pa.RecordBatch, column: str) -> Ints:
+    """How many rows or values each partial stands for; empty where the rows are no partials."""
+    return int64s(rows, column) if column else np.empty(0, np.int64)
 
 
 def int128_words(column: pa.Array) -> tuple[Ints, Ints]:

@@ -10,7 +10,6 @@ import pyarrow as pa
 from muntin.physical.operators.accumulators import (
     Accumulator,
     CountDistinct,
-    CountPartials,
     CountRows,
     CountValues,
     SumExact,
@@ -27,7 +26,7 @@ def partial_accumulator(name: str, agg: Agg, arg: str) -> Accumulator:
     """The accumulator of an aggregate over pane partials; ``arg``: its argument's column before they were folded."""
     match agg.fn:
         case "count":
-            return CountPartials(name, partial_name(arg, "count"))
+            return CountValues(name, partial_name(arg, "count"), partial_name(arg, "count"))
         case "sum":
             return SumExact(name, partial_name(arg, "sum"), "sum", agg.type)
         case "avg":

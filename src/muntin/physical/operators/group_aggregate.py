@@ -23,7 +23,7 @@ from muntin.physical.operators.compute import project
 from muntin.physical.operators.context import Context, concat_rows
 from muntin.physical.operators.panes import fold_panes, wanted_of
 from muntin.physical.stage import GroupAggregate
-from muntin.plan.exprs import Expr
+from muntin.plan.exprs import Agg, Expr
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, insert, int64s, leaving, merge_closed, timed
@@ -42,9 +42,7 @@ def group_aggregate(
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
     if op.panes:
-        column = {e: n for n, e in arguments}
-        wanted = wanted_of((a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs)
-        rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted)
+        rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)))
     if batch.sign is not None:
         rows = rows.append_column(WEIGHT, pa.array(batch.sign))
     events = _events(op, state, name, rows, ctx)
@@ -80,13 +78,16 @@ def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
 def _accumulators(
     op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
 ) -> list[Accumulator]:
-    column = {e: n for n, e in arguments}
+    named = zip((f"{name}.{n}" for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
     if op.panes:
-        return [partial_accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "") for n, a in op.aggs]
-    return [
-        accumulator(f"{name}.{n}", a, column[a.arg] if a.arg is not None else "", signed, ctx.functions)
-        for n, a in op.aggs
-    ]
+        return [partial_accumulator(n, a, column) for n, (a, column) in named]
+    return [accumulator(n, a, column, signed, ctx.functions) for n, (a, column) in named]
+
+
+def _with_columns(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -> list[tuple[Agg, str]]:
+    """Each aggregate with its argument's column ("" for COUNT(*))."""
+    column = {e: n for n, e in arguments}
+    return [(a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs]
 
 
 def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:

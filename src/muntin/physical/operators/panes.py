@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.kernels import panes, sums
+from muntin.kernels import panes
 from muntin.kernels.hashing import validity_of
-from muntin.kernels.keys import key_ids
+from muntin.kernels.keys import first_rows, key_ids
+from muntin.kernels.sums import fits_int64
 from muntin.physical.operators.accumulators import decimals, int128_words
 from muntin.physical.operators.extremes import order_keys
 from muntin.plan.exprs import Agg
@@ -45,20 +46,22 @@ def partial_name(column: str, part: str) -> str:
 
 
 def fold_panes(rows: pa.RecordBatch, groups: tuple[str, ...], wanted: Wanted) -> pa.RecordBatch:
-    """Interval rows (groups, arguments, start, exp) as partials, in order of first appearance."""
-    key_columns = [rows.column(n) for n in groups]
+    """Interval rows (groups, arguments, start, exp) as partials, in order of start."""
     times = [pa.array(int64s(rows, n)) for n in (START, EXP)]
-    ids, count, first = key_ids([*times, *key_columns], rows.num_rows)
-    split = _outgrown(rows, ids, count, wanted)
+    ids, count, first = key_ids([*times, *(rows.column(n) for n in groups)], rows.num_rows)
+    words = _sum_words(rows, ids, count, wanted)
+    split = _outgrown(rows, words, count)
     if split.any():
         ids, count = panes.apart(ids, count, split)
-        first = np.empty(count, np.int64)
-        first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
+        first = first_rows(ids, count)
+        words = _sum_words(rows, ids, count, wanted)
     index = pa.array(first)
     columns = {n: rows.column(n).take(index) for n in groups}
-    for column, parts in sorted(wanted.items()):
+    for name, parts in sorted(wanted.items()):
         for part in sorted(parts):
-            columns[partial_name(column, part)] = _partial(rows, column, part, ids, count)
+            summed = part == "sum"
+            made = _sums(rows, name, ids, count, words[name]) if summed else _picked(rows, name, part, ids, count)
+            columns[partial_name(name, part)] = made
     plain = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
     folded = timed(plain, *(int64s(rows, n)[first] for n in (START, EXP)))
     start = int64s(folded, START)
@@ -67,35 +70,35 @@ def fold_panes(rows: pa.RecordBatch, groups: tuple[str, ...], wanted: Wanted) ->
     return folded.take(pa.array(np.argsort(start, kind="stable")))
 
 
-def _outgrown(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> NDArray[np.bool_]:
+def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, tuple[Ints, Ints]]:
+    """The sums by argument, as the words of 128-bit integers."""
+    columns = {n: rows.column(n) for n, parts in wanted.items() if "sum" in parts}
+    return {n: panes.fold_int128(ids, count, validity_of(c), *int128_words(c)) for n, c in columns.items()}
+
+
+def _outgrown(rows: pa.RecordBatch, words: Mapping[str, tuple[Ints, Ints]], count: int) -> NDArray[np.bool_]:
     """Which partials have a sum that 64 bits do not hold: their rows are kept as they are."""
     split = np.zeros(count, np.bool_)
-    for name in (n for n, parts in wanted.items() if "sum" in parts):
-        column = rows.column(name)
-        if not pa.types.is_decimal(column.type):
-            low, high = panes.fold_int128(ids, count, validity_of(column), *int128_words(column))
-            split |= ~sums.fits_int64(low, high)
+    for name, (low, high) in words.items():
+        if not pa.types.is_decimal(rows.column(name).type):
+            split |= ~fits_int64(low, high)
     return split
 
 
-def _partial(rows: pa.RecordBatch, name: str, part: str, ids: Ints, count: int) -> pa.Array:
-    if not name:
-        return pa.array(panes.fold_count(ids, count, np.empty(0, np.bool_)))
-    column = rows.column(name)
-    valid = validity_of(column)
-    match part:
-        case "count":
-            return pa.array(panes.fold_count(ids, count, valid))
-        case "sum":
-            return _sums(column, valid, ids, count)
-        case _:
-            best = panes.fold_greatest(ids, count, valid, order_keys(column, part))
-            return column.take(pa.array(best, mask=best < 0))
+def _sums(rows: pa.RecordBatch, name: str, ids: Ints, count: int, words: tuple[Ints, Ints]) -> pa.Array:
+    column, (low, high) = rows.column(name), words
+    none = np.zeros(count, np.bool_)
+    if column.null_count:
+        none = panes.fold_count(ids, count, validity_of(column)) == 0
+    if pa.types.is_decimal(column.type):
+        return decimals(low, high, none, pa.decimal128(38, column.type.scale))
+    return pa.array(low, mask=none) if none.any() else pa.array(low)
 
 
-def _sums(column: pa.Array, valid: NDArray[np.bool_], ids: Ints, count: int) -> pa.Array:
-    low, high = panes.fold_int128(ids, count, valid, *int128_words(column))
-    none = panes.fold_count(ids, count, valid) == 0 if len(valid) else np.zeros(count, np.bool_)
-    if not pa.types.is_decimal(column.type):
-        return pa.array(low, mask=none) if none.any() else pa.array(low)
-    return decimals(low, high, none, pa.decimal128(38, column.type.scale))
+def _picked(rows: pa.RecordBatch, name: str, part: str, ids: Ints, count: int) -> pa.Array:
+    """Counts, or the least or greatest value of each partial."""
+    valid = validity_of(rows.column(name)) if name else np.empty(0, np.bool_)
+    if part == "count":
+        return pa.array(panes.fold_count(ids, count, valid))
+    best = panes.fold_greatest(ids, count, valid, order_keys(rows.column(name), part))
+    return rows.column(name).take(pa.array(best, mask=best < 0))
