@@ -95,6 +95,8 @@ class LocalPipeline:
 
     def _by_shard(self, source: Input, rows: pa.RecordBatch) -> list[pa.RecordBatch]:
         keys = [rows.column(k) for k in source.shard_key]
+        if source.everywhere:
+            return [rows] * self.shards
         if not keys:
             return [rows if s == 0 else rows.slice(0, 0) for s in range(self.shards)]
         shard = shard_of(hash_columns(keys, rows.num_rows), self.shards)

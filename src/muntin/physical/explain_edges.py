@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.stage import (
     AsOfJoin,
     Compute,
@@ -59,7 +60,7 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
     match op:
         case Compute() | Net() | Snap() | Repeat():
             return inputs[0]
-        case WindowJoin():
+        case WindowJoin() | GraphJoin():
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case AsOfJoin():
             return inputs[0]  # updates of the relation show nothing

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
+from muntin.optimizer.estimate import flow_of
+from muntin.optimizer.statistics import Statistics
 from muntin.physical.conditions import Conditions, KeyClass, aliases
+from muntin.physical.join_layout import chain, graph_join, in_stages, spread
 from muntin.physical.stage import Compute, DerivedInput, Input, Op, SourceInput, Stage, WindowJoin
 from muntin.plan.exprs import Call, Column, Expr, columns_of, conjunction, map_columns
 from muntin.plan.nodes import Scan
@@ -37,8 +40,46 @@ class _Part:
 
 
 def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozenset[str]) -> Joined:
-    """Left-deep over keys: the key that covers most inputs first. ``needed``: plan columns used above the join."""
+    """The stages of a join of windows. ``needed``: plan columns used above the join.
+
+    Inputs that all share a key are one stage; others one stage over the join graph, or left-deep stages over keys, the
+    key that covers most inputs first, where that is cheaper by estimate.
+    """
     columns = _shipped(scans, conditions, needed)
+    if not any(len(k.aliases) == len(scans) for k in conditions.keys):
+        graph = _graph_stage(scans, conditions, columns)
+        if graph is not None:
+            return graph
+    return _left_deep(scans, conditions, columns)
+
+
+def _graph_stage(scans: tuple[Scan, ...], conditions: Conditions, columns: dict[str, Schema]) -> Joined | None:
+    """One stage over the join graph; None where stages by key are cheaper."""
+    place = {s.alias: i for i, s in enumerate(scans)}
+    classes = tuple(
+        tuple(sorted((place[a], key_name(a, e, n)) for a, e in k.terms)) for n, k in enumerate(conditions.keys)
+    )
+    shared = tuple(c for c in classes if len(c) > 1)
+    names = [columns[s.alias].names for s in scans]
+    rates = [flow_of(s, Statistics()).rate for s in scans]
+    way = spread(names, shared, rates)
+    groups = chain([frozenset(i for i, _ in c) for c in shared], len(scans))
+    if in_stages(scans, conjunction([*_equal_terms(conditions), *conditions.rest]), way, groups):
+        return None
+    inputs = tuple(
+        _input(_Part(frozenset([s.alias]), s, -1, columns[s.alias]), key or (), conditions, everywhere=key is None)
+        for s, key in zip(scans, way.keys, strict=True)
+    )
+    schema = Schema(tuple(f for s in scans for f in columns[s.alias]))
+    stage = Stage(inputs, (graph_join(names, shared, conditions.rest),), schema, signed=False)
+    return Joined((stage,), schema, way.terms(shared))
+
+
+def _equal_terms(conditions: Conditions) -> list[Expr]:
+    return [Call("eq", (k.terms[0][1], t), pa.bool_()) for k in conditions.keys for _, t in k.terms[1:]]
+
+
+def _left_deep(scans: tuple[Scan, ...], conditions: Conditions, columns: dict[str, Schema]) -> Joined:
     waiting = {s.alias: _Part(frozenset([s.alias]), s, -1, columns[s.alias]) for s in scans}
     open_rest = list(conditions.rest)
     stages: list[Stage] = []
@@ -154,7 +195,7 @@ def _key_column(part: _Part, key: KeyClass, number: int) -> str:
     return key_name(alias, key.term(alias), number)
 
 
-def _input(part: _Part, key: tuple[str, ...], conditions: Conditions) -> Input:
+def _input(part: _Part, key: tuple[str, ...], conditions: Conditions, everywhere: bool = False) -> Input:
     if part.scan is None:
         return DerivedInput(part.stage, part.schema, key)
     terms = {
@@ -163,4 +204,4 @@ def _input(part: _Part, key: tuple[str, ...], conditions: Conditions) -> Input:
         if part.scan.alias in k.aliases
     }
     names = [(f.name, terms.get(f.name, Column(f.name, f.type))) for f in part.schema]
-    return source_columns(part.scan, conditions, names, key)
+    return replace(source_columns(part.scan, conditions, names, key), everywhere=everywhere)

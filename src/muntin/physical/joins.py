@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
+from muntin.optimizer.estimate import flow_of
+from muntin.optimizer.statistics import Statistics
 from muntin.physical.drafts import Value, loose, table
+from muntin.physical.join_layout import Spread, chain, graph_join, in_stages, spread
 from muntin.physical.pieces import Pieces
 from muntin.physical.shapes import BOOL, columns, equality, leaves, names_of
 from muntin.physical.stage import (
@@ -46,7 +49,9 @@ class Joins(Pieces):
         have = {n for v in first for n in v.schema.names}
         inner = [c for c in conditions if names_of(c) <= have]
         value = (
-            self.join(first, conjunction(inner)) if len(first) > 1 else self.drafts.filter(first[0], conjunction(inner))
+            self.join(first, conjunction(inner), others)
+            if len(first) > 1
+            else self.drafts.filter(first[0], conjunction(inner))
         )
         rest = [c for c in conditions if c not in inner]
         for node in late:
@@ -113,10 +118,52 @@ class Joins(Pieces):
         joined = self.drafts.apply(op, [here, there], schema, False, here.keys)
         return joined, [c for c in conditions if c not in pairs and c not in own and c not in closing]
 
-    def join(self, parts: Sequence[Value], predicate: Expr) -> Value:
-        """n-way join: inputs that share a key in one operator, then the next key; cross products last."""
-        waiting = list(parts)
+    def join(self, parts: Sequence[Value], predicate: Expr, nodes: Sequence[Node] = ()) -> Value:
+        """n-way join. Inputs that all share a key meet in one operator by it; others in one operator over their join
+        graph, or in stages, key by key, where that is cheaper by estimate (``nodes``: what the parts are)."""
         conditions = conjuncts(predicate)
+        owner = {name: i for i, v in enumerate(parts) for name in v.schema.names}
+        if any(len(group) == len(parts) for group in _classes(conditions, owner)):
+            return self._join_in_stages(parts, conditions)
+        keyed = self._keyed(parts, conditions)
+        way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts)))
+        groups = chain([frozenset(i for i, _ in c) for c in keyed.classes], len(parts))
+        if len(nodes) == len(parts) and in_stages(nodes, predicate, way, groups):
+            return self._join_in_stages(parts, conditions)
+        return self._join_graph(keyed, way)
+
+    def _join_graph(self, keyed: Keyed, way: Spread) -> Value:
+        """One operator over the join graph."""
+        op = graph_join([v.schema.names for v in keyed.parts], keyed.classes, keyed.conditions)
+        here = self.drafts.colocate(keyed.parts, way.keys)
+        schema = Schema(tuple(f for p in here for f in p.schema))
+        return self.drafts.apply(op, here, schema, any(p.signed for p in here), way.terms(keyed.classes) or ())
+
+    def _keyed(self, parts: Sequence[Value], conditions: list[Expr]) -> Keyed:
+        """The parts with their own filters and plain columns for every key term, NULL keys filtered out."""
+        spent: list[Expr] = []
+        filtered: list[Value] = []
+        for part in parts:
+            part, own = self._own_filters(part, conditions, spent)
+            filtered.append(part)
+            spent += own
+        owner = {name: i for i, v in enumerate(filtered) for name in v.schema.names}
+        groups = _classes([c for c in conditions if c not in spent], owner)
+        spent += [c for c in conditions if any(is_key(c, [list(g.values())]) for g in groups)]
+        classes: list[list[tuple[int, str]]] = [[] for _ in groups]
+        for i, part in enumerate(filtered):
+            mine = [(n, g[i]) for n, g in enumerate(groups) if i in g]
+            present: list[Expr] = [Call("is_not_null", (t,), BOOL) for _, t in mine]
+            part, names = self.with_columns(self.drafts.filter(part, conjunction(present)), [t for _, t in mine])
+            filtered[i] = part
+            for (n, _), name in zip(mine, names, strict=True):
+                classes[n].append((i, name))
+        rest = tuple(c for c in conditions if c not in spent)
+        return Keyed(filtered, tuple(tuple(c) for c in classes), rest)
+
+    def _join_in_stages(self, parts: Sequence[Value], conditions: list[Expr]) -> Value:
+        """Inputs that share a key in one operator, then the next key; cross products last."""
+        waiting = list(parts)
         done: Value | None = None
         while done is None or waiting:
             chosen, keys = choose(done, waiting, conditions)
@@ -152,6 +199,22 @@ class Joins(Pieces):
             found.append(part)
             names.append(mine)
         return found, names
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Inputs of a join over a graph: values with a column for each key term, the classes of equal columns, the other
+    conditions."""
+
+    parts: list[Value]
+    classes: tuple[tuple[tuple[int, str], ...], ...]
+    conditions: tuple[Expr, ...]
+
+
+def _rates(nodes: Sequence[Node], n: int) -> list[float]:
+    """Rows per second of each input, as far as is known."""
+    known = Statistics()
+    return [flow_of(x, known).rate for x in nodes] if len(nodes) == n else [1.0] * n
 
 
 def choose(done: Value | None, waiting: list[Value], conditions: list[Expr]) -> tuple[list[Value], list[list[Expr]]]:

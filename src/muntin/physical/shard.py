@@ -18,10 +18,12 @@ from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.kernels.hashing import buffer_values
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.operators.as_of_join import as_of_join
 from muntin.physical.operators.compute import compute
 from muntin.physical.operators.context import Context, concat_rows
 from muntin.physical.operators.fired_window import fired_window
+from muntin.physical.operators.graph_join import graph_join
 from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
@@ -143,7 +145,7 @@ def step(
         rows = _empty(source) if rows is None else rows
         if isinstance(source, SourceInput):
             rows, too_late = _on_time(rows, progress.before)
-            if too_late is not None and not source.stream.static:
+            if too_late is not None and not source.stream.static and (shard == 0 or not source.everywhere):
                 late.append((position, too_late))
             if source.stream.static:
                 rows = _since_first(state, f"static{position}", rows, progress)
@@ -192,6 +194,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
     match op:
         case WindowJoin():
             return window_join(op, state, name, data, ctx)
+        case GraphJoin():
+            return graph_join(op, state, name, data, ctx)
         case Compute():
             return compute(op, batch)
         case GroupAggregate():

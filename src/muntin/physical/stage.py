@@ -19,6 +19,7 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.signature import stable_text
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Agg, Expr
@@ -45,6 +46,8 @@ class SourceInput:
     instants_only: bool = False
     ticks: Ticks | None = None
     """Evaluation instants that the rows' validity is moved to."""
+    everywhere: bool = False
+    """Whether every shard gets every row (``shard_key`` is then empty)."""
 
     @property
     def schema(self) -> Schema:
@@ -61,6 +64,8 @@ class DerivedInput:
     shard_key: tuple[str, ...]
     signed: bool = False
     port: int = 0
+    everywhere: bool = False
+    """As in ``SourceInput``."""
 
 
 Input = SourceInput | DerivedInput
@@ -242,6 +247,7 @@ class TopRows:
 Op = (
     Compute
     | WindowJoin
+    | GraphJoin
     | GroupAggregate
     | Materialize
     | Net

@@ -111,7 +111,7 @@ class Packer:
 
     def _post(self, feed: Feed, rows: pa.RecordBatch) -> Iterator[wire.Letter]:
         slots = slots_of_shards(self.spec.shards, self.spec.partitions)
-        for shard, part in split(rows, [rows.column(k) for k in feed.keys], self.spec.shards):
+        for shard, part in split(rows, [rows.column(k) for k in feed.keys], self.spec.shards, feed.everywhere):
             for piece in wire.cut(part):
                 lowest = pc.min(piece.column("__ts")).as_py()
                 yield wire.Letter(
@@ -147,8 +147,13 @@ def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.boo
     return rows if keep.all() else rows.filter(pa.array(keep))
 
 
-def split(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each shard that has any, in their order; without keys all go to shard 0."""
+def split(
+    rows: pa.RecordBatch, keys: list[pa.Array], shards: int, everywhere: bool = False
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each shard that has any, in their order; without keys all go to shard 0, or each to every shard."""
+    if everywhere:
+        yield from ((s, rows) for s in range(shards))
+        return
     if not keys:
         yield 0, rows
         return

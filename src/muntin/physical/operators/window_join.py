@@ -20,34 +20,16 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
-from muntin.kernels.hashing import exact, hash_columns
-from muntin.kernels.index import bucket_order
+from muntin.kernels.hashing import exact
 from muntin.kernels.joining import extend, meet, probe
 from muntin.kernels.keys import columns_equal
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
+from muntin.physical.operators.gather import Ints, Refs, gather, product
+from muntin.physical.operators.indexed_window import Layout, OpenChunk, rebuilder, store_rows
 from muntin.physical.stage import WindowJoin
-from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, timed
-
-HASH, DIRECTORY = "__h", "__dir"
-
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Refs:
-    """Rows of one input: chunk number and row inside it."""
-
-    chunk: Ints
-    row: Ints
-
-    def take(self, index: Ints) -> Refs:
-        return Refs(self.chunk[index], self.row[index])
-
-    @staticmethod
-    def concat(parts: list[Refs]) -> Refs:
-        return Refs(np.concatenate([p.chunk for p in parts]), np.concatenate([p.row for p in parts]))
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START, WEIGHT, expire, int64s, merge_closed
 
 
 @dataclass(frozen=True)
@@ -65,13 +47,14 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     batches = [coalesce(b) for b in batches]
     names = [f"{name}.in{i}" for i in range(len(batches))]
     for structure, batch, keys in zip(names, batches, op.keys, strict=True):
-        store_rows(state, structure, batch, keys)
+        store_rows(state, structure, batch, Layout((keys,)))
     windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
     schemas = [b.columns.schema for b in batches]
     results = _pairs(op, windows, schemas, ctx) if len(windows) == 2 else _combinations(op, windows, schemas, ctx)
-    for structure, batch in zip(names, batches, strict=True):
+    for structure, batch, keys in zip(names, batches, op.keys, strict=True):
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
         pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
+        rebuild = rebuilder(Layout((keys,)), batch.columns.schema.names)
         merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
     if results:
         return Batch.concat(results)
@@ -127,71 +110,13 @@ def _combinations(
     for i in range(len(windows)):
         refs = _new_combinations(i, windows, ctx)
         if refs is not None:
-            gathered = [_gather(r, w) for r, w in zip(refs, windows, strict=True)]
+            names = [[*s.names, START, EXP] for s in schemas]
+            gathered = [gather(r, w, n) for r, w, n in zip(refs, windows, names, strict=True)]
             start = np.maximum.reduce([int64s(g, START) for g in gathered])
             exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
-            sign = _product([(g, None) for g in gathered])
+            sign = product(list(zip(windows, refs, strict=True)))
             results.append(_emit(gathered, start, exp, sign, schemas, op))
     return results
-
-
-class OpenChunk:
-    """A chunk of a window, opened when first probed."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.meta = chunk.meta
-        self._chunk = chunk
-        self._rows: pa.RecordBatch | None = None
-
-    @property
-    def rows(self) -> pa.RecordBatch:
-        if self._rows is None:
-            self._rows = self._chunk.load()
-        return self._rows
-
-    def probe_side(self) -> tuple[Ints, Ints, Ints]:
-        return int64s(self.rows, HASH), int64s(self.rows, START), int64s(self.rows, EXP)
-
-    def starting(self, ctx: Context) -> NDArray[np.bool_] | None:
-        """Which rows start in this step; None if none does."""
-        if self.meta["max_start"] < ctx.low or self.meta["min_start"] >= ctx.high:
-            return None
-        mask = ctx.within(int64s(self.rows, START))
-        return mask if mask.any() else None
-
-    def directory(self) -> NDArray[np.int32]:
-        column = self.rows.column(DIRECTORY)
-        return np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column)]
-
-
-def store_rows(state: ShardState, structure: str, batch: Batch, keys: tuple[str, ...]) -> None:
-    """Append rows as a chunk in bucket order, with its directory; ``keys``: the columns that are hashed."""
-    if len(batch) == 0:
-        return
-    key_columns = [batch.columns.column(k) for k in keys]
-    rows = timed(batch.columns, batch.ts, batch.exp)
-    rows = rows.append_column(HASH, pa.array(hash_columns(key_columns, len(batch))))
-    if batch.sign is not None:
-        rows = rows.append_column(WEIGHT, pa.array(batch.sign))
-    if len(batch) > 1 and not (batch.ts[1:] >= batch.ts[:-1]).all():
-        rows = rows.take(pa.array(np.argsort(batch.ts, kind="stable")))
-    rows = _in_buckets(rows)
-    state.append(structure, rows, level=0, **bounds(rows))
-
-
-def _in_buckets(rows: pa.RecordBatch) -> pa.RecordBatch:
-    order, directory = bucket_order(int64s(rows, HASH))
-    return rows.take(pa.array(order)).append_column(DIRECTORY, pa.array(directory))
-
-
-def rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of several chunks as one chunk in bucket order, without what negative tuples took away."""
-    plain = rows.drop_columns([DIRECTORY])
-    if WEIGHT in rows.schema.names:
-        plain = cancel(plain, WEIGHT)
-        if plain.num_rows == 0:
-            return plain
-    return _in_buckets(plain.take(pa.array(np.argsort(int64s(plain, START), kind="stable"))))
 
 
 def _fresh(window: list[OpenChunk], ctx: Context) -> Fresh | None:
@@ -285,14 +210,3 @@ def _emit(
         for first, other in zip(op.keys[0], keys, strict=True):
             same &= columns_equal(gathered[0].column(first), g.column(other))
     return result.where(same)
-
-
-def _gather(refs: Refs, window: list[OpenChunk]) -> pa.RecordBatch:
-    """The referenced rows, in order, from however many chunks."""
-    numbers = np.unique(refs.chunk)
-    if len(numbers) == 1:
-        return window[int(numbers[0])].rows.take(pa.array(refs.row))
-    base = np.zeros(len(window), np.int64)
-    base[numbers] = np.cumsum([0, *(window[int(c)].meta["n"] for c in numbers[:-1])])
-    table = pa.Table.from_batches([window[int(c)].rows for c in numbers])
-    return table.take(pa.array(base[refs.chunk] + refs.row)).combine_chunks().to_batches()[0]

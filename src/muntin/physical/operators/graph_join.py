@@ -1,0 +1,269 @@
+"""n-way join over a join graph in one operator, without materialised intermediates.
+
+Rows that start in this step are origins: each is extended window by window, in an order of its own per input, through
+whatever access the window offers from the inputs bound so far (``join_graph.way_into``); a combination is emitted in
+the step in which its last part starts, as in ``window_join``. Golab & Ozsu, 3.2 and 3.5 (hybrid), 5.4; thesis 5.2.2.
+Cost: for each origin and hop, the bucket mates (or the rows in the band, or the window) of each partial combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch, no_columns
+from muntin.core.time import FOREVER
+from muntin.kernels.hashing import exact, hash_columns
+from muntin.kernels.joining import between, probe
+from muntin.kernels.keys import columns_equal
+from muntin.physical.evaluate import predicate_mask
+from muntin.physical.join_graph import GraphJoin, Way, way_into
+from muntin.physical.operators.coalesce import coalesce
+from muntin.physical.operators.context import Context
+from muntin.physical.operators.gather import Ints, Refs, gather, product
+from muntin.physical.operators.indexed_window import Layout, OpenChunk, as_float, rebuilder, store_rows
+from muntin.plan.exprs import columns_of, conjunction
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import expire, merge_closed
+
+BLOCK_PAIRS = 1 << 22
+"""Candidates that are looked at together where no index narrows them down."""
+
+ULPS = 8
+"""A band's ends are moved outwards by so many units in the last place: the condition itself decides."""
+
+Windows = list[list[OpenChunk]]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Combinations under construction: aligned rows of the bound inputs, and the interval in which all are valid."""
+
+    refs: dict[int, Refs]
+    start: Ints
+    exp: Ints
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, index: Ints) -> Partial:
+        return Partial({i: r.take(index) for i, r in self.refs.items()}, self.start[index], self.exp[index])
+
+    def slice(self, low: int, high: int) -> Partial:
+        return self.take(np.arange(low, high))
+
+
+def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+    """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
+    batches = [coalesce(b) for b in batches]
+    names = [f"{name}.in{i}" for i in range(len(batches))]
+    layouts = [layout_of(op, i) for i in range(len(batches))]
+    for structure, batch, layout in zip(names, batches, layouts, strict=True):
+        store_rows(state, structure, batch, layout)
+    windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
+    schemas = [b.columns.schema for b in batches]
+    results = []
+    for i in range(len(windows)):
+        found = _combinations(op, i, windows, schemas, ctx)
+        if found is not None and len(found):
+            results.append(_emit(found, windows, schemas))
+    for structure, batch, layout in zip(names, batches, layouts, strict=True):
+        expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
+        pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
+        merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
+    if results:
+        return Batch.concat(results)
+    return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
+
+
+def layout_of(op: GraphJoin, i: int) -> Layout:
+    """How input i's window is kept."""
+    return Layout(tuple(op.index_columns(i, x) for x in op.indexes[i]), op.band_columns(i))
+
+
+def _combinations(op: GraphJoin, i: int, windows: Windows, schemas: list[pa.Schema], ctx: Context) -> Partial | None:
+    """Whole combinations whose newest part is of input i."""
+    partial = _origins(i, windows[i], ctx)
+    for j in _order(op, i, windows) if partial is not None else ():
+        assert partial is not None
+        if not len(partial):
+            return None
+        way = way_into(op, frozenset(partial.refs), j)
+        limit = ctx.high if j < i else ctx.low
+        hop = Hop(op, way, windows, schemas, limit, ctx.fifo[j])
+        parts = [hop.extended(block) for block in hop.blocks(partial)]
+        partial = _joined([p for p in parts if len(p)], [*partial.refs, j])
+    return partial
+
+
+def _order(op: GraphJoin, i: int, windows: Windows) -> list[int]:
+    """Connected inputs before others, smaller windows first."""
+    size = [sum(c.meta["n"] for c in w) for w in windows]
+    bound = frozenset([i])
+    order: list[int] = []
+    while len(order) < len(windows) - 1:
+        waiting = [j for j in range(len(windows)) if j not in bound]
+        ways = {j: way_into(op, bound, j) for j in waiting}
+        best = min(waiting, key=lambda j: (ways[j].index is None, not ways[j].band, size[j], j))
+        order.append(best)
+        bound |= {best}
+    return order
+
+
+def _origins(i: int, window: list[OpenChunk], ctx: Context) -> Partial | None:
+    refs, starts, exps = [], [], []
+    for number, chunk in enumerate(window):
+        mask = chunk.starting(ctx)
+        if mask is None:
+            continue
+        start, exp = chunk.times()
+        rows = np.flatnonzero(mask)
+        refs.append(Refs(np.full(len(rows), number, np.int64), rows))
+        starts.append(start[rows])
+        exps.append(exp[rows])
+    return Partial({i: Refs.concat(refs)}, np.concatenate(starts), np.concatenate(exps)) if refs else None
+
+
+def _joined(parts: list[Partial], inputs: list[int]) -> Partial:
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Partial({i: Refs(none, none) for i in inputs}, none, none)
+    if len(parts) == 1:
+        return parts[0]
+    refs = {i: Refs.concat([p.refs[i] for p in parts]) for i in inputs}
+    return Partial(refs, np.concatenate([p.start for p in parts]), np.concatenate([p.exp for p in parts]))
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One more input: how it is entered, and what is then checked."""
+
+    op: GraphJoin
+    way: Way
+    windows: Windows
+    schemas: list[pa.Schema]
+    limit: int
+    fifo: bool
+
+    def blocks(self, partial: Partial) -> Iterator[Partial]:
+        """The combinations in portions that do not meet too many candidates at a time."""
+        rows = sum(c.meta["n"] for c in self.windows[self.way.input])
+        size = len(partial) if self.way.index is not None else max(1, BLOCK_PAIRS // max(rows, 1))
+        if size >= len(partial):
+            yield partial
+            return
+        for low in range(0, len(partial), size):
+            yield partial.slice(low, min(low + size, len(partial)))
+
+    def extended(self, partial: Partial) -> Partial:
+        """The combinations with each partner that they have in this window."""
+        lefts, refs, starts, exps = [], [], [], []
+        lowest = int(partial.start.min())
+        enter = self._enter(partial)
+        for number, chunk in enumerate(self.windows[self.way.input]):
+            if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= self.limit:
+                continue
+            left, right = enter(chunk)
+            start, exp = chunk.times()
+            lefts.append(left)
+            refs.append(Refs(np.full(len(right), number, np.int64), right))
+            starts.append(start[right])
+            exps.append(exp[right])
+        if not lefts:
+            return _joined([], [*partial.refs, self.way.input])
+        grown = partial.take(np.concatenate(lefts))
+        start, exp = np.concatenate(starts), np.concatenate(exps)
+        both = {**grown.refs, self.way.input: Refs.concat(refs)}
+        return self._checked(Partial(both, np.maximum(grown.start, start), np.minimum(grown.exp, exp)))
+
+    def _enter(self, partial: Partial):  # type: ignore[no-untyped-def]
+        """What finds (combination, row) pairs in a chunk."""
+        if self.way.index is not None:
+            return self._by_hash(partial, self.way.index)
+        times = (partial.start, partial.exp)
+        if self.way.band:
+            return self._by_band(partial, times)
+
+        def scan(chunk: OpenChunk) -> tuple[Ints, Ints]:
+            n = chunk.meta["n"]
+            places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
+            left, right, _ = between(places, np.arange(n, dtype=np.int32), times, chunk.times(), self.limit)
+            return left.astype(np.int64), right.astype(np.int64)
+
+        return scan
+
+    def _by_hash(self, partial: Partial, index: int):  # type: ignore[no-untyped-def]
+        keys = [self.column(partial, i, name) for i, name in self.way.partners]
+        hashes = hash_columns(keys, len(partial))
+        side = (hashes, partial.start, partial.exp)
+
+        def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
+            left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, self.fifo)
+            return left.astype(np.int64), chunk.row_numbers(index, found)
+
+        return enter
+
+    def _by_band(self, partial: Partial, times: tuple[Ints, Ints]):  # type: ignore[no-untyped-def]
+        number = self.op.band_columns(self.way.input).index(self.way.band[0].column)
+        low, high = np.full(len(partial), -np.inf), np.full(len(partial), np.inf)
+        for b in self.way.band:
+            values = as_float(self.column(partial, b.partner, b.other))
+            slack = ULPS * np.spacing(np.abs(values) + max(abs(b.low or 0.0), abs(b.high or 0.0)))
+            slack[~np.isfinite(slack)] = 0.0
+            low = low if b.low is None else np.maximum(low, values + b.low - slack)
+            high = high if b.high is None else np.minimum(high, values + b.high + slack)
+
+        def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
+            values, rows = chunk.sorted_column(number)
+            lo = np.searchsorted(values, low, side="left").astype(np.int64)
+            hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
+            left, right, _ = between((lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit)
+            return left.astype(np.int64), right.astype(np.int64)
+
+        return enter
+
+    def _checked(self, partial: Partial) -> Partial:
+        """Without those whose hashes only were equal, and those that a condition closed by this input rejects."""
+        same = np.ones(len(partial), np.bool_)
+        for mine, other, theirs in self._unproved():
+            same &= columns_equal(self.column(partial, self.way.input, mine), self.column(partial, other, theirs))
+        if not same.all():
+            partial = partial.take(np.flatnonzero(same))
+        closing = [c for c in self.op.conditions if self._closes(c, frozenset(partial.refs))]
+        if not closing or not len(partial):
+            return partial
+        used = sorted({c.name for e in closing for c in columns_of(e)})
+        rows = pa.RecordBatch.from_arrays([self.column(partial, self._owner(n), n) for n in used], names=used)
+        kept = predicate_mask(conjunction(closing), rows)
+        return partial if kept.all() else partial.take(np.flatnonzero(kept))
+
+    def _unproved(self) -> Iterator[tuple[str, int, str]]:
+        """Equalities that the access did not prove."""
+        proved = set()
+        if self.way.index is not None and len(self.way.partners) == 1:
+            (column,) = self.op.index_columns(self.way.input, self.op.indexes[self.way.input][self.way.index])
+            if exact([self.schemas[self.way.input].field(column).type]):
+                proved = {column}
+        yield from (e for e in self.way.equal if e[0] not in proved)
+
+    def _closes(self, condition, bound: frozenset[int]) -> bool:  # type: ignore[no-untyped-def]
+        owners = {self._owner(c.name) for c in columns_of(condition)}
+        return self.way.input in owners and owners <= bound
+
+    def _owner(self, name: str) -> int:
+        return next(i for i, names in enumerate(self.op.columns) if name in names)
+
+    def column(self, partial: Partial, i: int, name: str) -> pa.Array:
+        """A column of a bound input, by combination."""
+        return gather(partial.refs[i], self.windows[i], [name]).column(0)
+
+
+def _emit(found: Partial, windows: Windows, schemas: list[pa.Schema]) -> Batch:
+    gathered = [gather(found.refs[i], windows[i], s.names) for i, s in enumerate(schemas)]
+    columns = [g.column(n) for g, s in zip(gathered, schemas, strict=True) for n in s.names]
+    names = [n for s in schemas for n in s.names]
+    rows = pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(found))
+    return Batch(rows, found.start, found.exp, product([(windows[i], found.refs[i]) for i in range(len(windows))]))
