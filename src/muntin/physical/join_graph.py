@@ -8,9 +8,10 @@ through a sorted index where only a band does, and is read through otherwise (hy
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
-from muntin.plan.exprs import Expr
+from muntin.plan.exprs import Expr, columns_of
 
 Index = tuple[int, ...]
 """A hash index of one window: the numbers of the key classes whose columns it hashes, ascending."""
@@ -44,6 +45,15 @@ class GraphJoin:
     conditions: tuple[Expr, ...] = ()
     bands: tuple[Band, ...] = ()
     indexes: tuple[tuple[Index, ...], ...] = ()
+    origins: tuple[int, ...] | None = None
+    """The inputs whose new rows are combined here (None: all of them)."""
+    passing: tuple[int, ...] = ()
+    """Inputs whose rows are combined when they come and not kept."""
+    borrows: int = 0
+    """Where not 0: the windows of the inputs that are not passing are kept by the operator that stands so many places
+    further on in the stage (its last inputs); as of the step before, which is all that a passing row may meet."""
+    ways: dict[tuple[frozenset[int], int], Way] = field(default_factory=dict, compare=False, repr=False)
+    """Ways that were worked out before (a memo)."""
 
     def column(self, number: int, input: int) -> str | None:
         """The column of an input in a class."""
@@ -64,7 +74,8 @@ class Way:
     """How input ``input`` is entered from bound inputs: through ``index`` (its number among the input's indexes) with
     the key columns of ``partners`` (input, column), through a sorted column with ``band``, or read through.
 
-    ``equal``: (column of the input, bound input, its column) still to be compared.
+    ``equal``: (column of the input, bound input, its column) that must be equal. ``closing``: positions of the
+    conditions that can be checked then. ``kind``: a name for hops that apply the same equalities and conditions.
     """
 
     input: int
@@ -72,10 +83,19 @@ class Way:
     partners: tuple[tuple[int, str], ...] = ()
     band: tuple[Band, ...] = ()
     equal: tuple[tuple[str, int, str], ...] = ()
+    closing: tuple[int, ...] = ()
+    kind: str = ""
 
 
 def way_into(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
     """The widest hash index that the bound inputs can fill, else a band, else none."""
+    known = op.ways.get((bound, input))
+    if known is None:
+        known = op.ways[bound, input] = _way(op, bound, input)
+    return known
+
+
+def _way(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
     shared = {n: _partner(op, n, bound) for n in range(len(op.classes)) if op.column(n, input) is not None}
     known = {n: p for n, p in shared.items() if p is not None}
     usable = [(len(x), -k) for k, x in enumerate(op.indexes[input]) if x and known.keys() >= set(x)]
@@ -84,7 +104,11 @@ def way_into(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
     partners = tuple(known[n] for n in index)
     equal = tuple((op.column(n, input) or "", *p) for n, p in known.items())
     band = () if number is not None else _band(op, bound, input)
-    return Way(input, number, partners, band, equal)
+    owner = {name: i for i, names in enumerate(op.columns) for name in names}
+    needs = [{owner[c.name] for c in columns_of(e)} for e in op.conditions]
+    closing = tuple(n for n, need in enumerate(needs) if input in need and need <= bound | {input})
+    kind = f"{input}:" + ",".join([*(f"c{n}" for n in known), *(f"p{n}" for n in closing)])
+    return Way(input, number, partners, band, equal, closing, kind)
 
 
 def _partner(op: GraphJoin, number: int, bound: frozenset[int]) -> tuple[int, str] | None:
@@ -111,3 +135,11 @@ def _edges(classes: tuple[tuple[tuple[int, str], ...], ...], mine: int, inputs: 
         shared = tuple(n for n, c in enumerate(classes) if {mine, other} <= {i for i, _ in c})
         if other != mine and shared:
             yield shared
+
+
+@lru_cache(maxsize=256)
+def common_key(keys: tuple[tuple[str, ...], ...], columns: tuple[tuple[str, ...], ...]) -> GraphJoin:
+    """The graph of a join on one key: ``keys[i]`` are input i's key columns, aligned."""
+    width, n = len(keys[0]), len(keys)
+    classes = tuple(tuple((i, keys[i][k]) for i in range(n)) for k in range(width))
+    return GraphJoin(columns, classes, indexes=((tuple(range(width)),),) * n)

@@ -1,8 +1,9 @@
 """How a join of inputs that share no single key is run: in one stage or several, and how its inputs are spread.
 
 In one stage the inputs that share a key are spread by it, and every shard gets every row of the others (the small
-side's windows are broadcast). In several stages the result of the first inputs is spread anew by the next key: no
-window is copied, but every intermediate result travels, and waits as a row of the next stage's window.
+side's windows are broadcast). In relayed stages the combinations of the inputs on one key travel to the shards of the
+next key, meet the windows there and go; no stage keeps an intermediate result. New rows of the later inputs take the
+way back, for which the windows that they need are kept once more.
 """
 
 from __future__ import annotations
@@ -63,35 +64,42 @@ def spread(names: Sequence[Sequence[str]], classes: Sequence[Class], rates: Sequ
     return Spread(tuple((column[i],) if i in column else None for i in range(len(names))), number)
 
 
-def in_stages(nodes: Sequence[Node], predicate: Expr, spread: Spread, groups: Sequence[Sequence[int]]) -> bool:
-    """Whether stages are cheaper than broadcasting (rows sent and kept per second). ``groups``: the inputs that each
-    stage adds, first stage first; () where stages would take a cross product."""
-    if not groups:
-        return False
+@dataclass(frozen=True)
+class Relay:
+    """Two groups of inputs, each on one key class; ``bridge``: the input of the first that also has the second's."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    keys: tuple[int, int]
+    bridge: int
+
+
+def relay(classes: Sequence[Class], inputs: int) -> Relay | None:
+    """The split into two groups whose first is largest; None where two keys do not reach every input."""
+    found = []
+    for a, c in enumerate(classes):
+        first = {i for i, _ in c}
+        for b, d in enumerate(classes):
+            second = {i for i, _ in d} - first
+            bridges = sorted({i for i, _ in d} & first)
+            if a != b and bridges and len(first) > 1 and len(first | second) == inputs:
+                found.append(Relay(tuple(sorted(first)), tuple(sorted(second)), (a, b), bridges[0]))
+    return max(found, key=lambda r: (len(r.first), [-k for k in r.keys]), default=None)
+
+
+def relayed_is_cheaper(nodes: Sequence[Node], predicate: Expr, spread: Spread, plan: Relay) -> bool:
+    """Whether relayed stages send and keep fewer rows per second than broadcasting."""
     known = Statistics()
     flows = [flow_of(n, known) for n in nodes]
     copies = sum((SHARDS - 1) * f.rate for f, key in zip(flows, spread.keys, strict=True) if key is None)
-    between, have = 0.0, list(groups[0])
-    for more in groups[1:]:
-        between += _intermediate([nodes[i] for i in have], predicate, known).rate
-        have += more
-    return between < copies
+    there = _joined([nodes[i] for i in plan.first], predicate, known).rate
+    back = _joined([nodes[i] for i in (plan.bridge, *plan.second)], predicate, known).rate
+    results = _joined(nodes, predicate, known).rate
+    again = sum(flows[i].rate for i in plan.first)
+    return there + back + results + again < copies
 
 
-def chain(classes: Sequence[frozenset[int]], inputs: int) -> list[list[int]]:
-    """The inputs that each stage by key would add, most first; none where one stage would be a cross product."""
-    found: list[list[int]] = []
-    have: frozenset[int] = frozenset()
-    while len(have) < inputs:
-        more = max((c - have for c in classes if not have or c & have), key=len, default=frozenset())
-        if not more:
-            return []
-        found.append(sorted(more))
-        have |= more
-    return found
-
-
-def _intermediate(nodes: Sequence[Node], predicate: Expr, known: Statistics) -> Flow:
+def _joined(nodes: Sequence[Node], predicate: Expr, known: Statistics) -> Flow:
     have = {f.name for n in nodes for f in n.schema}
     inside = [c for c in conjuncts(predicate) if {x.name for x in columns_of(c)} <= have]
     return flow_of(Join(tuple(nodes), conjunction(inside)), known)

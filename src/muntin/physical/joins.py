@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.statistics import Statistics
 from muntin.physical.drafts import Value, loose, table
-from muntin.physical.join_layout import Spread, chain, graph_join, in_stages, spread
+from muntin.physical.join_layout import Spread, graph_join, relay, relayed_is_cheaper, spread
 from muntin.physical.pieces import Pieces
+from muntin.physical.relays import Keyed, join_relayed
 from muntin.physical.shapes import BOOL, columns, equality, leaves, names_of
 from muntin.physical.stage import (
     AsOfJoin,
@@ -120,16 +121,18 @@ class Joins(Pieces):
 
     def join(self, parts: Sequence[Value], predicate: Expr, nodes: Sequence[Node] = ()) -> Value:
         """n-way join. Inputs that all share a key meet in one operator by it; others in one operator over their join
-        graph, or in stages, key by key, where that is cheaper by estimate (``nodes``: what the parts are)."""
+        graph, or in relayed stages where that is cheaper by estimate (``nodes``: what the parts are)."""
         conditions = conjuncts(predicate)
         owner = {name: i for i, v in enumerate(parts) for name in v.schema.names}
-        if any(len(group) == len(parts) for group in _classes(conditions, owner)):
-            return self._join_in_stages(parts, conditions)
+        groups = _classes(conditions, owner)
+        keys = [[g[i] for i in range(len(parts))] for g in groups if len(g) == len(parts)]
+        if keys:
+            return self._join_on_keys(list(parts), keys, conditions)
         keyed = self._keyed(parts, conditions)
         way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts)))
-        groups = chain([frozenset(i for i, _ in c) for c in keyed.classes], len(parts))
-        if len(nodes) == len(parts) and in_stages(nodes, predicate, way, groups):
-            return self._join_in_stages(parts, conditions)
+        plan = relay(keyed.classes, len(parts))
+        if plan is not None and len(nodes) == len(parts) and relayed_is_cheaper(nodes, predicate, way, plan):
+            return join_relayed(self.drafts, keyed, plan)
         return self._join_graph(keyed, way)
 
     def _join_graph(self, keyed: Keyed, way: Spread) -> Value:
@@ -161,28 +164,14 @@ class Joins(Pieces):
         rest = tuple(c for c in conditions if c not in spent)
         return Keyed(filtered, tuple(tuple(c) for c in classes), rest)
 
-    def _join_in_stages(self, parts: Sequence[Value], conditions: list[Expr]) -> Value:
-        """Inputs that share a key in one operator, then the next key; cross products last."""
-        waiting = list(parts)
-        done: Value | None = None
-        while done is None or waiting:
-            chosen, keys = choose(done, waiting, conditions)
-            waiting = [w for w in waiting if not any(w is c for c in chosen)]
-            done, conditions = self._join_step(chosen, keys, conditions)
-        return done
-
-    def _join_step(
-        self, parts: list[Value], keys: list[list[Expr]], conditions: list[Expr]
-    ) -> tuple[Value, list[Expr]]:
+    def _join_on_keys(self, parts: list[Value], keys: list[list[Expr]], conditions: list[Expr]) -> Value:
+        """All inputs in one operator on the keys that they share."""
         spent = [c for c in conditions if is_key(c, keys)]
         here = [self._own_filters(p, conditions, spent) for p in parts]
         keyed, names = self._key_columns([p for p, _ in here], keys)
         spent += [c for _, cs in here for c in cs]
         joined = self.window_join(keyed, names)
-        have = set(joined.schema.names)
-        closing = [c for c in conditions if c not in spent and {x.name for x in columns_of(c)} <= have]
-        left = [c for c in conditions if c not in spent and c not in closing]
-        return self.drafts.filter(joined, conjunction(closing)), left
+        return self.drafts.filter(joined, conjunction([c for c in conditions if c not in spent]))
 
     def _own_filters(self, part: Value, conditions: list[Expr], spent: list[Expr]) -> tuple[Value, list[Expr]]:
         have = set(part.schema.names)
@@ -201,37 +190,10 @@ class Joins(Pieces):
         return found, names
 
 
-@dataclass(frozen=True)
-class Keyed:
-    """Inputs of a join over a graph: values with a column for each key term, the classes of equal columns, the other
-    conditions."""
-
-    parts: list[Value]
-    classes: tuple[tuple[tuple[int, str], ...], ...]
-    conditions: tuple[Expr, ...]
-
-
 def _rates(nodes: Sequence[Node], n: int) -> list[float]:
     """Rows per second of each input, as far as is known."""
     known = Statistics()
     return [flow_of(x, known).rate for x in nodes] if len(nodes) == n else [1.0] * n
-
-
-def choose(done: Value | None, waiting: list[Value], conditions: list[Expr]) -> tuple[list[Value], list[list[Expr]]]:
-    """Inputs of the next join and its keys (a term for each input): as many inputs on one key as possible."""
-    pool = ([done] if done is not None else []) + waiting
-    owner = {name: i for i, v in enumerate(pool) for name in v.schema.names}
-    best: dict[int, Expr] = {}
-    for group in _classes(conditions, owner):
-        if done is not None and 0 not in group:
-            continue
-        if len(group) > len(best):
-            best = group
-    if not best:
-        return pool[:2], []
-    members = sorted(best)
-    keys = [[g[m] for m in members] for g in _classes(conditions, owner) if set(members) <= set(g)]
-    return [pool[m] for m in members], keys
 
 
 def _classes(conditions: list[Expr], owner: dict[str, int]) -> list[dict[int, Expr]]:

@@ -11,7 +11,7 @@ from muntin.optimizer.shape import is_canonical
 from muntin.physical.choose_state import folds
 from muntin.physical.conditions import Conditions, analyse
 from muntin.physical.dataflow import plan_dataflow
-from muntin.physical.join_stages import Joined, join_stages, source_columns
+from muntin.physical.join_stages import Joined, join_stages, source_columns, wants_relays
 from muntin.physical.stage import (
     Compute,
     DerivedInput,
@@ -57,6 +57,8 @@ def plan_as_written(query: BoundQuery) -> PhysicalQuery:
         return replace(plan_dataflow(query), horizon=reach)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
+    if len(parts.scans) > 2 and wants_relays(parts.scans, conditions):
+        return replace(plan_dataflow(query), horizon=reach)
     kind = query.root.kind
     plan = _plan_aggregate if parts.aggregate is not None else _plan_rows
     stages = tuple(_snapped(s, query) for s in plan(query, parts, conditions))

@@ -25,6 +25,7 @@ from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
 from muntin.physical.operators.gather import Ints, Refs, gather, product
 from muntin.physical.operators.indexed_window import Layout, OpenChunk, as_float, rebuilder, store_rows
+from muntin.physical.operators.join_statistics import JoinMonitor
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import expire, merge_closed
@@ -61,16 +62,24 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     batches = [coalesce(b) for b in batches]
     names = [f"{name}.in{i}" for i in range(len(batches))]
     layouts = [layout_of(op, i) for i in range(len(batches))]
-    for structure, batch, layout in zip(names, batches, layouts, strict=True):
-        store_rows(state, structure, batch, layout)
-    windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
+    mine = [i for i in range(len(batches)) if i not in op.passing and not op.borrows]
+    transient = ShardState()
+    for i in (*mine, *op.passing):
+        store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
+    places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(_structures(op, name, names))]
+    windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
+    monitor = JoinMonitor(op, state, name)
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
     results = []
-    for i in range(len(windows)):
-        found = _combinations(op, i, windows, schemas, ctx)
+    for i, order in enumerate(monitor.orders(ctx.low)):
+        if op.origins is not None and i not in op.origins:
+            continue
+        found = _combinations(Task(op, windows, schemas, ctx, monitor), i, order)
         if found is not None and len(found):
             results.append(_emit(found, windows, schemas))
-    for structure, batch, layout in zip(names, batches, layouts, strict=True):
+    monitor.save()
+    for structure, batch, layout in ((names[i], batches[i], layouts[i]) for i in mine):
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
         pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
         merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
@@ -79,38 +88,43 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
 
 
+def _structures(op: GraphJoin, name: str, own: list[str]) -> list[str]:
+    """Where each input's window is kept: here, or by a later operator, whose last inputs are these."""
+    if not op.borrows:
+        return own
+    keeper = f"op{int(name.removeprefix('op')) + op.borrows}"
+    return [n if i in op.passing else n.replace(f"{name}.", f"{keeper}.", 1) for i, n in enumerate(own)]
+
+
 def layout_of(op: GraphJoin, i: int) -> Layout:
     """How input i's window is kept."""
     return Layout(tuple(op.index_columns(i, x) for x in op.indexes[i]), op.band_columns(i))
 
 
-def _combinations(op: GraphJoin, i: int, windows: Windows, schemas: list[pa.Schema], ctx: Context) -> Partial | None:
+@dataclass(frozen=True)
+class Task:
+    """One step of the operator."""
+
+    op: GraphJoin
+    windows: Windows
+    schemas: list[pa.Schema]
+    ctx: Context
+    monitor: JoinMonitor
+
+
+def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
     """Whole combinations whose newest part is of input i."""
-    partial = _origins(i, windows[i], ctx)
-    for j in _order(op, i, windows) if partial is not None else ():
+    partial = _origins(i, task.windows[i], task.ctx)
+    for j in order if partial is not None else ():
         assert partial is not None
         if not len(partial):
             return None
-        way = way_into(op, frozenset(partial.refs), j)
-        limit = ctx.high if j < i else ctx.low
-        hop = Hop(op, way, windows, schemas, limit, ctx.fifo[j])
+        bound = frozenset(partial.refs)
+        hop = Hop(task, way_into(task.op, bound, j), task.ctx.high if j < i else task.ctx.low)
         parts = [hop.extended(block) for block in hop.blocks(partial)]
-        partial = _joined([p for p in parts if len(p)], [*partial.refs, j])
+        tried, partial = len(partial), _joined([p for p in parts if len(p)], [*partial.refs, j])
+        task.monitor.hop(bound, j, tried, len(partial))
     return partial
-
-
-def _order(op: GraphJoin, i: int, windows: Windows) -> list[int]:
-    """Connected inputs before others, smaller windows first."""
-    size = [sum(c.meta["n"] for c in w) for w in windows]
-    bound = frozenset([i])
-    order: list[int] = []
-    while len(order) < len(windows) - 1:
-        waiting = [j for j in range(len(windows)) if j not in bound]
-        ways = {j: way_into(op, bound, j) for j in waiting}
-        best = min(waiting, key=lambda j: (ways[j].index is None, not ways[j].band, size[j], j))
-        order.append(best)
-        bound |= {best}
-    return order
 
 
 def _origins(i: int, window: list[OpenChunk], ctx: Context) -> Partial | None:
@@ -139,18 +153,19 @@ def _joined(parts: list[Partial], inputs: list[int]) -> Partial:
 
 @dataclass(frozen=True)
 class Hop:
-    """One more input: how it is entered, and what is then checked."""
+    """One more input: how it is entered, and what is then checked; its rows started before ``limit``."""
 
-    op: GraphJoin
+    task: Task
     way: Way
-    windows: Windows
-    schemas: list[pa.Schema]
     limit: int
-    fifo: bool
+
+    @property
+    def window(self) -> list[OpenChunk]:
+        return self.task.windows[self.way.input]
 
     def blocks(self, partial: Partial) -> Iterator[Partial]:
         """The combinations in portions that do not meet too many candidates at a time."""
-        rows = sum(c.meta["n"] for c in self.windows[self.way.input])
+        rows = sum(c.meta["n"] for c in self.window)
         size = len(partial) if self.way.index is not None else max(1, BLOCK_PAIRS // max(rows, 1))
         if size >= len(partial):
             yield partial
@@ -163,7 +178,7 @@ class Hop:
         lefts, refs, starts, exps = [], [], [], []
         lowest = int(partial.start.min())
         enter = self._enter(partial)
-        for number, chunk in enumerate(self.windows[self.way.input]):
+        for number, chunk in enumerate(self.window):
             if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= self.limit:
                 continue
             left, right = enter(chunk)
@@ -200,14 +215,16 @@ class Hop:
         hashes = hash_columns(keys, len(partial))
         side = (hashes, partial.start, partial.exp)
 
+        fifo = self.task.ctx.fifo[self.way.input]
+
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
-            left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, self.fifo)
+            left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo)
             return left.astype(np.int64), chunk.row_numbers(index, found)
 
         return enter
 
     def _by_band(self, partial: Partial, times: tuple[Ints, Ints]):  # type: ignore[no-untyped-def]
-        number = self.op.band_columns(self.way.input).index(self.way.band[0].column)
+        number = self.task.op.band_columns(self.way.input).index(self.way.band[0].column)
         low, high = np.full(len(partial), -np.inf), np.full(len(partial), np.inf)
         for b in self.way.band:
             values = as_float(self.column(partial, b.partner, b.other))
@@ -232,7 +249,7 @@ class Hop:
             same &= columns_equal(self.column(partial, self.way.input, mine), self.column(partial, other, theirs))
         if not same.all():
             partial = partial.take(np.flatnonzero(same))
-        closing = [c for c in self.op.conditions if self._closes(c, frozenset(partial.refs))]
+        closing = [self.task.op.conditions[n] for n in self.way.closing]
         if not closing or not len(partial):
             return partial
         used = sorted({c.name for e in closing for c in columns_of(e)})
@@ -244,21 +261,17 @@ class Hop:
         """Equalities that the access did not prove."""
         proved = set()
         if self.way.index is not None and len(self.way.partners) == 1:
-            (column,) = self.op.index_columns(self.way.input, self.op.indexes[self.way.input][self.way.index])
-            if exact([self.schemas[self.way.input].field(column).type]):
+            (column,) = self.task.op.index_columns(self.way.input, self.task.op.indexes[self.way.input][self.way.index])
+            if exact([self.task.schemas[self.way.input].field(column).type]):
                 proved = {column}
         yield from (e for e in self.way.equal if e[0] not in proved)
 
-    def _closes(self, condition, bound: frozenset[int]) -> bool:  # type: ignore[no-untyped-def]
-        owners = {self._owner(c.name) for c in columns_of(condition)}
-        return self.way.input in owners and owners <= bound
-
     def _owner(self, name: str) -> int:
-        return next(i for i, names in enumerate(self.op.columns) if name in names)
+        return next(i for i, names in enumerate(self.task.op.columns) if name in names)
 
     def column(self, partial: Partial, i: int, name: str) -> pa.Array:
         """A column of a bound input, by combination."""
-        return gather(partial.refs[i], self.windows[i], [name]).column(0)
+        return gather(partial.refs[i], self.task.windows[i], [name]).column(0)
 
 
 def _emit(found: Partial, windows: Windows, schemas: list[pa.Schema]) -> Batch:

@@ -23,10 +23,12 @@ from muntin.core.time import FOREVER
 from muntin.kernels.hashing import exact
 from muntin.kernels.joining import extend, meet, probe
 from muntin.kernels.keys import columns_equal
+from muntin.physical.join_graph import common_key
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
 from muntin.physical.operators.gather import Ints, Refs, gather, product
 from muntin.physical.operators.indexed_window import Layout, OpenChunk, rebuilder, store_rows
+from muntin.physical.operators.join_statistics import JoinMonitor
 from muntin.physical.stage import WindowJoin
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, WEIGHT, expire, int64s, merge_closed
@@ -50,7 +52,12 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
         store_rows(state, structure, batch, Layout((keys,)))
     windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
     schemas = [b.columns.schema for b in batches]
-    results = _pairs(op, windows, schemas, ctx) if len(windows) == 2 else _combinations(op, windows, schemas, ctx)
+    graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
+    monitor = JoinMonitor(graph, state, name, once=True)
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
+    run = _pairs if len(windows) == 2 else _combinations
+    results = run(op, windows, schemas, ctx, monitor)
+    monitor.save()
     for structure, batch, keys in zip(names, batches, op.keys, strict=True):
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
         pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
@@ -61,15 +68,18 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
 
 
-def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
+def _pairs(
+    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
+) -> list[Batch]:
     """Results of a binary join, chunk against chunk: no references across chunks have to be kept."""
     results = []
     for i, j in ((0, 1), (1, 0)):
-        limit = ctx.high if j < i else ctx.low
+        limit, tried, partners = ctx.high if j < i else ctx.low, 0, 0
         for chunk in windows[i]:
             rows = chunk.starting(ctx)
             if rows is None:
                 continue
+            tried += int(rows.sum())
             side = tuple(a if rows.all() else a[rows] for a in chunk.probe_side())
             lowest = int(side[1].min())
             for other in windows[j]:
@@ -77,6 +87,7 @@ def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Sche
                     continue
                 partner = other.probe_side()
                 left, right, _ = probe(side, partner, other.directory(), limit, ctx.fifo[j])  # type: ignore[arg-type]
+                partners += len(left)
                 if len(left) == 0:
                     continue
                 start, exp = meet(left, right, side, partner)  # type: ignore[arg-type]
@@ -84,6 +95,7 @@ def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Sche
                 found = {i: _take(chunk.rows, schemas[i], mine), j: _take(other.rows, schemas[j], right)}
                 sign = _product([(chunk.rows, mine), (other.rows, right)])
                 results.append(_emit([found[0], found[1]], start, exp, sign, schemas, op))
+        monitor.hop(frozenset([i]), j, tried, partners)
     return results
 
 
@@ -103,12 +115,12 @@ def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -
 
 
 def _combinations(
-    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context
+    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
 ) -> list[Batch]:
     """Results of an n-way join: origins extended window by window, rows gathered at the end."""
     results = []
-    for i in range(len(windows)):
-        refs = _new_combinations(i, windows, ctx)
+    for i, order in enumerate(monitor.orders(ctx.low)):
+        refs = _new_combinations(i, order, windows, ctx, monitor)
         if refs is not None:
             names = [[*s.names, START, EXP] for s in schemas]
             gathered = [gather(r, w, n) for r, w, n in zip(refs, windows, names, strict=True)]
@@ -136,12 +148,13 @@ def _fresh(window: list[OpenChunk], ctx: Context) -> Fresh | None:
     return Fresh(Refs.concat(refs), np.concatenate(hashes), np.concatenate(starts), np.concatenate(exps))
 
 
-def _new_combinations(i: int, windows: list[list[OpenChunk]], ctx: Context) -> list[Refs] | None:
+def _new_combinations(
+    i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor
+) -> list[Refs] | None:
     """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
     fresh = _fresh(windows[i], ctx)
     if fresh is None:
         return None
-    order = sorted((j for j in range(len(windows)) if j != i), key=lambda j: sum(c.meta["n"] for c in windows[j]))
     parts: dict[int, Refs] = {}
     origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
@@ -149,6 +162,7 @@ def _new_combinations(i: int, windows: list[list[OpenChunk]], ctx: Context) -> l
         begin, found, f_start, f_exp = _candidates(
             fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j]
         )
+        monitor.hop(frozenset([i, *parts]), j, len(probing), len(f_start))
         left, right = extend((origin, start, exp), (begin, f_start, f_exp))
         if len(left) == 0:
             return None
