@@ -36,7 +36,7 @@ Duration = str | timedelta | int
 TableKind = OneOf["static", "nrr", "relation"]
 
 _UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
-_OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy")
+_OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy", "skew")
 
 
 def microseconds(value: Duration, what: str) -> int:
@@ -221,7 +221,7 @@ class Session:
     def sql(self, text: str, name: str | None = None, **options: Any) -> Query:
         """Register a continuous query.
 
-        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy`` (see
+        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew`` (see
         ``plan.windows.QueryOptions``; durations as text or microseconds). Raises QueryError with line and column when
         the text is wrong.
         """
@@ -250,6 +250,8 @@ class Session:
         for key in ("origin", "granule"):
             if key in given:
                 given[key] = microseconds(given[key], key)
+        if given.get("skew", "keep") not in ("keep", "split"):
+            raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
         return bind(text, self.catalog, QueryOptions(**given))
 
     def write_late(

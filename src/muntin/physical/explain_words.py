@@ -58,6 +58,8 @@ def input_text(source: Input, show: Show) -> str:
     """An input with its window or stage, its filter and its spread over shards."""
     key = f"shards by ({', '.join(source.shard_key)})" if source.shard_key else "one shard"
     key = "every shard" if source.everywhere else key
+    if isinstance(source, SourceInput) and source.split:
+        key += ", hot keys split"
     match source:
         case SourceInput(instants_only=True):
             return f"{source.stream.name} {window_text(source.window)}: instants only, {key}"

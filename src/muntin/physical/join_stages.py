@@ -22,7 +22,8 @@ class Joined:
     """The stage of a join. It is open: the planner adds operators to it or cuts another.
 
     ``schema``: the columns that it emits; ``shard_terms``: for each column of its shard key, all plain columns equal to
-    it (rows that agree on one of each are on one shard); None when everything is on one shard.
+    it (rows that agree on one of each are on one shard); None when everything is on one shard. An empty set: no column
+    tells.
     """
 
     stages: tuple[Stage, ...]
@@ -30,8 +31,9 @@ class Joined:
     shard_terms: tuple[frozenset[str], ...] | None
 
 
-def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozenset[str]) -> Joined:
-    """The stage of a join of windows. ``needed``: plan columns used above the join."""
+def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozenset[str], split: bool = False) -> Joined:
+    """The stage of a join of windows. ``needed``: plan columns used above the join; ``split``: a join of two windows
+    shares hot keys among all shards."""
     columns = _shipped(scans, conditions, needed)
     names = [columns[s.alias].names for s in scans]
     schema = Schema(tuple(f for s in scans for f in columns[s.alias]))
@@ -39,11 +41,13 @@ def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozens
     if keys:
         shard_keys = [tuple(_key_column(s, conditions, n) for n in keys) for s in scans]
         inputs = tuple(_input(s, columns[s.alias], k, conditions) for s, k in zip(scans, shard_keys, strict=True))
-        ops: tuple[Op, ...] = (WindowJoin(tuple(shard_keys)),)
+        split = split and len(scans) == 2
+        inputs = tuple(replace(i, split=split) for i in inputs)
+        ops: tuple[Op, ...] = (WindowJoin(tuple(shard_keys), split=split),)
         closing = [*conditions.rest, *_other_equalities(conditions, keys)]
         if closing:
             ops += (Compute(conjunction(closing)),)
-        terms = tuple(frozenset(_names(conditions.keys[n])) for n in keys)
+        terms = (frozenset[str](),) if split else tuple(frozenset(_names(conditions.keys[n])) for n in keys)
         return Joined((Stage(inputs, ops, schema, signed=False),), schema, terms)
     classes = _classes(scans, conditions)
     way = spread(names, classes, _rates(scans))

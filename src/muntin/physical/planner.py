@@ -131,7 +131,7 @@ def _plan_rows(query: BoundQuery, parts: _Parts, conditions: Conditions) -> tupl
         shard_key = () if alone else outputs
         source = source_columns(parts.scans[0], conditions, list(parts.project), shard_key)
         return (Stage((source,), ops, schema, _signed(ops)),)
-    joined = join_stages(parts.scans, conditions, _used(e for _, e in parts.project))
+    joined = join_stages(parts.scans, conditions, _used(e for _, e in parts.project), _splits(query))
     compute = Compute(TRUE, parts.project)
     if not alone and (not _must_meet(ops) or _agree_on_shard(joined, parts.project)):
         return _extend_last(joined, (compute, *ops), schema, _signed(ops))
@@ -209,7 +209,7 @@ def _plan_aggregate(query: BoundQuery, parts: _Parts, conditions: Conditions) ->
         source = source_columns(parts.scans[0], conditions, list(computed), key)
         stages: tuple[Stage, ...] = (Stage((source,), first, schema, signed),)
     else:
-        joined = join_stages(parts.scans, conditions, _used(e for _, e in computed))
+        joined = join_stages(parts.scans, conditions, _used(e for _, e in computed), _splits(query))
         compute = Compute(TRUE, computed)
         if not alone and _groups_agree(joined, node):
             stages = _extend_last(joined, (compute, *first), schema, signed)
@@ -255,6 +255,10 @@ def _groups_agree(joined: Joined, node: Aggregate) -> bool:
         return True
     plain = {e.name for _, e in node.groups if isinstance(e, Column)}
     return all(plain & terms for terms in joined.shard_terms)
+
+
+def _splits(query: BoundQuery) -> bool:
+    return query.options.skew == "split"
 
 
 def _used(exprs: object) -> frozenset[str]:

@@ -18,6 +18,7 @@ from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.kernels.hashing import buffer_values
+from muntin.physical.hot_keys import MINE, PLAIN, ROLE
 from muntin.physical.join_graph import GraphJoin
 from muntin.physical.operators.as_of_join import as_of_join
 from muntin.physical.operators.compute import compute
@@ -94,7 +95,10 @@ class StepOutput:
 
 def wire_schema(source: Input) -> pa.Schema:
     """The Arrow schema in which rows of this input travel."""
-    fields = [pa.field(f.name, f.type) for f in source.schema] + [pa.field(TS, pa.int64())]
+    fields = [pa.field(f.name, f.type) for f in source.schema]
+    if isinstance(source, SourceInput) and source.split:
+        fields.append(pa.field(ROLE, pa.int8()))
+    fields.append(pa.field(TS, pa.int64()))
     if not isinstance(source, SourceInput):
         fields.append(pa.field(EXP, pa.int64()))
         if source.signed:
@@ -145,8 +149,8 @@ def step(
         rows = _empty(source) if rows is None else rows
         if isinstance(source, SourceInput):
             rows, too_late = _on_time(rows, progress.before)
-            if too_late is not None and not source.stream.static and (shard == 0 or not source.everywhere):
-                late.append((position, too_late))
+            if too_late is not None and not source.stream.static:
+                late.append((position, _counted(source, too_late, shard)))
             if source.stream.static:
                 rows = _since_first(state, f"static{position}", rows, progress)
         values.append(_interval_rows(query, source, rows))
@@ -252,6 +256,16 @@ def _on_time(rows: pa.RecordBatch, before: int) -> tuple[pa.RecordBatch, pa.Reco
     return rows.take(pa.array(np.flatnonzero(~late))), rows.take(pa.array(np.flatnonzero(late)))
 
 
+def _counted(source: SourceInput, rows: pa.RecordBatch, shard: int) -> pa.RecordBatch:
+    """Late rows without those that another shard counts: copies."""
+    if source.everywhere:
+        return rows if shard == 0 else rows.slice(0, 0)
+    if source.split:
+        role = buffer_values(rows.column(ROLE), np.int8)
+        return rows.take(pa.array(np.flatnonzero((role == PLAIN) | (role == MINE)))).drop_columns([ROLE])
+    return rows
+
+
 def _since_first(state: ShardState, structure: str, rows: pa.RecordBatch, progress: Progress) -> pa.RecordBatch:
     """Rows of a static table: there from the query's first instant on, and held back until that is known."""
     if rows.num_rows:
@@ -268,6 +282,8 @@ def _since_first(state: ShardState, structure: str, rows: pa.RecordBatch, progre
 def _interval_rows(query: PhysicalQuery, source: Input, rows: pa.RecordBatch) -> Batch:
     """Rows with their validity as the query sees it, in time order; rows that no instant sees are left out."""
     names = [f.name for f in source.schema]
+    if isinstance(source, SourceInput) and source.split:
+        names.append(ROLE)
     columns = rows.select(names) if names else no_columns(rows.num_rows)
     ts = buffer_values(rows.column(TS), np.int64)
     if not isinstance(source, SourceInput):

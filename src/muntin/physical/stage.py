@@ -48,6 +48,8 @@ class SourceInput:
     """Evaluation instants that the rows' validity is moved to."""
     everywhere: bool = False
     """Whether every shard gets every row (``shard_key`` is then empty)."""
+    split: bool = False
+    """Whether rows of hot keys are spread over all shards (``hot_keys``)."""
 
     @property
     def schema(self) -> Schema:
@@ -84,11 +86,13 @@ class WindowJoin:
     """n-way equi-join of the stage's inputs in one operator; ``keys[i]`` names input i's key columns (aligned).
 
     () in every place is the cross product. Output: the columns of all inputs in order, valid while all parts are.
-    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none).
+    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). ``split``: its two inputs come with
+    roles (``hot_keys``).
     """
 
     keys: tuple[tuple[str, ...], ...]
     null_safe: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)

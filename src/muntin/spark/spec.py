@@ -27,6 +27,7 @@ class Feed:
     ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep`` -1: every row);
     ``keys`` are positions among ``columns``. ``schema`` is the wire schema of the first target, which the others share
     but for names. ``level``: the deepest level that reads it. ``everywhere``: every shard gets every row.
+    ``split``: rows of hot keys are spread (``hot_keys``).
     """
 
     number: int
@@ -38,6 +39,7 @@ class Feed:
     targets: tuple[Target, ...]
     level: int
     everywhere: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ Cost: work proportional to the new rows, their bucket mates and the results, tim
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
-from muntin.kernels.hashing import exact
+from muntin.kernels.hashing import buffer_values, exact, hash_columns
 from muntin.kernels.joining import extend, meet, probe
 from muntin.kernels.keys import columns_equal
+from muntin.physical.hot_keys import ELSEWHERE, KEPT, MINE, PLAIN, ROLE, still_hot
 from muntin.physical.join_graph import common_key
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
@@ -47,25 +49,85 @@ class Fresh:
 def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
-    names = [f"{name}.in{i}" for i in range(len(batches))]
-    for structure, batch, keys in zip(names, batches, op.keys, strict=True):
-        store_rows(state, structure, batch, Layout((keys,)))
-    windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
+    structures = [f"{name}.in{i}" for i in range(len(batches))]
+    layouts = [Layout((keys,)) for keys in op.keys]
+    spread: list[Batch] = []
+    if op.split:
+        _note_hot(op, state, name, batches)
+        batches, spread = map(list, zip(*map(_by_role, batches), strict=True))
+    kept = [*zip(structures, batches, layouts, strict=True)]
+    kept += zip([f"{s}.spread" for s in structures], spread, layouts, strict=False)
+    for structure, batch, layout in kept:
+        store_rows(state, structure, batch, layout)
+    windows = [[OpenChunk(c) for c in state.list(structure)] for structure, _, _ in kept]
     schemas = [b.columns.schema for b in batches]
     graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
     monitor = JoinMonitor(graph, state, name, once=True)
-    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
-    run = _pairs if len(windows) == 2 else _combinations
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
+    run = _pairs if len(batches) == 2 else _combinations
     results = run(op, windows, schemas, ctx, monitor)
     monitor.save()
-    for structure, batch, keys in zip(names, batches, op.keys, strict=True):
+    for structure, batch, layout in kept:
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
         pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-        rebuild = rebuilder(Layout((keys,)), batch.columns.schema.names)
-        merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
+        merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
     if results:
         return Batch.concat(results)
     return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
+
+
+def hot_head(name: str) -> str:
+    """The head in which a join that splits hot keys keeps their hashes."""
+    return f"{name}.hot"
+
+
+def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]) -> None:
+    """Find the keys that are hot in either input, for the senders of the next batch."""
+    before = state.heads.get(hot_head(name), [])
+    found: set[int] = set()
+    for batch, keys in zip(batches, op.keys, strict=True):
+        own = batch.where(_roles(batch) != KEPT)
+        found |= set(still_hot(hash_columns([own.columns.column(k) for k in keys], len(own)), before))
+    state.heads[hot_head(name)] = sorted(found)
+
+
+def _roles(batch: Batch) -> NDArray[np.int8]:
+    return buffer_values(batch.columns.column(ROLE), np.int8)
+
+
+def _by_role(batch: Batch) -> tuple[Batch, Batch]:
+    """Plain rows without their role, and spread rows with it."""
+    plain = _roles(batch) == PLAIN
+    ours = batch.take(np.flatnonzero(plain))
+    return ours.with_columns(ours.columns.drop_columns([ROLE])), batch.take(np.flatnonzero(~plain))
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Rows of a chunk that start in this step, and the windows in which they look for partners."""
+
+    chunk: OpenChunk
+    rows: NDArray[np.bool_]
+    partners: list[OpenChunk]
+
+
+def _origins(i: int, windows: list[list[OpenChunk]], ctx: Context) -> Iterator[Origins]:
+    """New rows of input i of a binary join: all rows meet all partners, but spread ones only where it is their turn,
+    and on their home shard the plain partners otherwise."""
+    plain = windows[1 - i]
+    everything = plain + windows[3 - i] if len(windows) == 4 else plain
+    for chunk in windows[i]:
+        rows = chunk.starting(ctx)
+        if rows is not None:
+            yield Origins(chunk, rows, everything)
+    for chunk in windows[i + 2] if len(windows) == 4 else ():
+        rows = chunk.starting(ctx)
+        if rows is None:
+            continue
+        role = buffer_values(chunk.rows.column(ROLE), np.int8)
+        for wanted, partners in ((MINE, everything), (ELSEWHERE, plain)):
+            if (rows & (role == wanted)).any():
+                yield Origins(chunk, rows & (role == wanted), partners)
 
 
 def _pairs(
@@ -75,14 +137,12 @@ def _pairs(
     results = []
     for i, j in ((0, 1), (1, 0)):
         limit, tried, partners = ctx.high if j < i else ctx.low, 0, 0
-        for chunk in windows[i]:
-            rows = chunk.starting(ctx)
-            if rows is None:
-                continue
+        for origins in _origins(i, windows, ctx):
+            chunk, rows = origins.chunk, origins.rows
             tried += int(rows.sum())
             side = tuple(a if rows.all() else a[rows] for a in chunk.probe_side())
             lowest = int(side[1].min())
-            for other in windows[j]:
+            for other in origins.partners:
                 if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
                     continue
                 partner = other.probe_side()
