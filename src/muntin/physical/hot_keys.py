@@ -35,10 +35,13 @@ MOST_HOT, SAMPLE = 8, 4096
 Ints = NDArray[np.int64]
 
 
-def still_hot(hashes: Ints, before: Sequence[int]) -> list[int]:
-    """The hot keys (their hashes), by the new rows of one input on one shard and what was hot before."""
-    if len(hashes) < ENOUGH:
-        return list(before)
+def hot_of_all(inputs: Sequence[Ints], before: Sequence[int]) -> list[int]:
+    """The keys that are hot in any input with enough new rows (their hashes); as before where none has."""
+    judged = [h for h in inputs if len(h) >= ENOUGH]
+    return sorted({k for h in judged for k in _hot(h, before)}) if judged else list(before)
+
+
+def _hot(hashes: Ints, before: Sequence[int]) -> list[int]:
     sample = hashes[:: max(1, len(hashes) // SAMPLE)]
     keys, counts = np.unique(sample, return_counts=True)
     share = counts / len(sample)

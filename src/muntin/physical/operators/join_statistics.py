@@ -2,8 +2,8 @@
 partners found per hop, and the orders that follow from them.
 
 Every shard has its own, of the rows that it sees; nothing here changes an answer. Distinct values come from HyperLogLog
-sketches (Apache DataSketches) of the hashed keys: of the columns' hashes those that fall into a share of the hash space
-small enough for ``MOST_UPDATES`` of a batch are entered, and the estimate is scaled back. Two sketches, of the present
+sketches (Apache DataSketches) of the hashed keys: of a batch's values those that fall into a share of the hash space
+small enough for ``MOST_UPDATES`` of them are entered, and the estimate is scaled back. Two sketches, of the present
 and of the last period of a window's length, let old values go.
 """
 
@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 from muntin.core.batch import Batch
 from muntin.core.time import FOREVER, SECOND
 from muntin.kernels.hashing import hash_columns
+from muntin.kernels.index import dense_ids
+from muntin.kernels.keys import first_rows
 from muntin.physical.join_graph import GraphJoin, way_into
 from muntin.physical.join_order import Estimates, Orders, revised, unaided
 from muntin.state.shard_state import ShardState
 
 MOST_UPDATES = 2048
-"""Keys of one batch that are entered into a sketch."""
+"""Values of one batch that are entered into a sketch."""
 
 PRECISION = 9
 """Logarithm of a sketch's registers: a relative error of about 5 %."""
@@ -126,16 +128,17 @@ class JoinMonitor:
         for number, name in ((n, c) for n, k in enumerate(self.op.classes) for j, c in k if j == i):
             key = f"{number}.{i}"
             hashes = hash_columns([batch.columns.column(name)], len(batch))
+            ids, count = dense_ids(hashes)
+            values = hashes[first_rows(ids, count)]
             share = self.found.shares.get(key, 0)
-            while (len(hashes) >> share) > MOST_UPDATES:
+            while (count >> share) > MOST_UPDATES:
                 share += 1
             if share != self.found.shares.get(key, 0):  # fewer keys from now on: what was entered before does not fit
                 self.found.sketches.pop(key, None)
                 self.found.older.pop(key, None)
             self.found.shares[key] = share
             sketch = _read(self.found.sketches.get(key))
-            chosen = hashes[((hashes >> 20) & ((1 << share) - 1)) == 0]
-            for h in np.unique(chosen).tolist():
+            for h in values[((values >> 20) & ((1 << share) - 1)) == 0].tolist():
                 sketch.update(h)
             self.found.sketches[key] = _write(sketch)
 

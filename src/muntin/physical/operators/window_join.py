@@ -24,7 +24,7 @@ from muntin.core.time import FOREVER
 from muntin.kernels.hashing import buffer_values, exact, hash_columns
 from muntin.kernels.joining import extend, meet, probe
 from muntin.kernels.keys import columns_equal
-from muntin.physical.hot_keys import ELSEWHERE, KEPT, MINE, PLAIN, ROLE, still_hot
+from muntin.physical.hot_keys import ELSEWHERE, KEPT, MINE, PLAIN, ROLE, hot_of_all
 from muntin.physical.join_graph import common_key
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
@@ -83,12 +83,9 @@ def hot_head(name: str) -> str:
 
 def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]) -> None:
     """Find the keys that are hot in either input, for the senders of the next batch."""
-    before = state.heads.get(hot_head(name), [])
-    found: set[int] = set()
-    for batch, keys in zip(batches, op.keys, strict=True):
-        own = batch.where(_roles(batch) != KEPT)
-        found |= set(still_hot(hash_columns([own.columns.column(k) for k in keys], len(own)), before))
-    state.heads[hot_head(name)] = sorted(found)
+    own = [b.where(_roles(b) != KEPT) for b in batches]
+    hashes = [hash_columns([b.columns.column(k) for k in ks], len(b)) for b, ks in zip(own, op.keys, strict=True)]
+    state.heads[hot_head(name)] = hot_of_all(hashes, state.heads.get(hot_head(name), []))
 
 
 def _roles(batch: Batch) -> NDArray[np.int8]:
