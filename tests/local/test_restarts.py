@@ -10,25 +10,14 @@ import pyarrow as pa
 import pytest
 from generate import Case, draw_case
 from generate_wide import draw_wide_case
+from stored import Stored
 
 from muntin.cql.binder import bind
-from muntin.local.runtime import LocalPipeline
 from muntin.physical.planner import plan_query
 from muntin.reference import run
 from muntin.state.pane_store import PaneStore
 from muntin.verify.arrow import from_table, to_table
 from muntin.verify.compare import bag_difference
-
-
-class Stored(LocalPipeline):
-    """A local pipeline whose state goes through the store after every batch."""
-
-    def restart(self, store: PaneStore, version: int) -> None:
-        names = {f"q/{i}/{s}": (i, s) for i, states in enumerate(self.states) for s in range(len(states))}
-        store.commit(version, "t", {n: self.states[i][s] for n, (i, s) in names.items()}, {"shards": self.shards})
-        for name, state in store.load(version, list(names)).items():
-            i, s = names[name]
-            self.states[i][s] = state
 
 
 def tables(case: Case, batch: dict[str, list[dict[str, object]]]) -> dict[str, pa.Table]:
