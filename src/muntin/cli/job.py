@@ -102,6 +102,7 @@ class QueryOptionsPart(_Part):
     exp: bool | None = None
     strategy: str | None = None
     skew: Literal["keep", "split"] | None = None
+    memory: int | str | None = None
 
 
 class Sink(_Part):

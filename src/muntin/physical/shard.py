@@ -20,6 +20,7 @@ from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.kernels.hashing import buffer_values
 from muntin.physical.hot_keys import MINE, PLAIN, ROLE
 from muntin.physical.join_graph import GraphJoin
+from muntin.physical.memory import check_memory
 from muntin.physical.operators.as_of_join import as_of_join
 from muntin.physical.operators.compute import compute
 from muntin.physical.operators.context import Context, concat_rows
@@ -158,6 +159,7 @@ def step(
             marks += [values[-1].ts, values[-1].exp]
     ctx = replace(_context(query, state, marks, progress), home=shard == 0)
     _run(plan, state, values, ctx)
+    check_memory(plan, state, stage, shard, query.options.memory)
     return StepOutput(tuple(values[v] for v in plan.emitted()), late)
 
 
@@ -316,6 +318,7 @@ def _context(query: PhysicalQuery, state: ShardState, marks: list[NDArray[np.int
         pane_of(query),
         functions=dict(query.functions),
         scan=query.options.strategy == "direct",
+        memory=query.options.memory,
     )
 
 

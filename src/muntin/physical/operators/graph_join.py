@@ -21,10 +21,20 @@ from muntin.kernels.joining import between, probe
 from muntin.kernels.keys import columns_equal
 from muntin.physical.evaluate import predicate_mask
 from muntin.physical.join_graph import GraphJoin, Way, way_into
+from muntin.physical.join_memory import index_bytes, kept_indexes
+from muntin.physical.join_order import Estimates
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
 from muntin.physical.operators.gather import Ints, Refs, gather, product
-from muntin.physical.operators.indexed_window import Layout, OpenChunk, as_float, rebuilder, store_rows
+from muntin.physical.operators.indexed_window import (
+    TIMES_BYTES,
+    Layout,
+    OpenChunk,
+    as_float,
+    rebuilder,
+    repack,
+    store_rows,
+)
 from muntin.physical.operators.join_statistics import JoinMonitor
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.state.shard_state import ShardState
@@ -61,15 +71,18 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
     names = [f"{name}.in{i}" for i in range(len(batches))]
-    layouts = [layout_of(op, i) for i in range(len(batches))]
+    monitor = JoinMonitor(op, state, name)
+    layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, name, batches, ctx.memory))
     mine = [i for i in range(len(batches)) if i not in op.passing and not op.borrows]
     transient = ShardState()
     for i in (*mine, *op.passing):
         store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
+    if ctx.memory is not None and state.size() > ctx.memory:
+        for i in mine:
+            repack(state, names[i], layouts[i], batches[i].columns.schema.names)
     places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(_structures(op, name, names))]
     windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
-    monitor = JoinMonitor(op, state, name)
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
     results = []
     for i, order in enumerate(monitor.orders(ctx.low)):
@@ -96,9 +109,24 @@ def _structures(op: GraphJoin, name: str, own: list[str]) -> list[str]:
     return [n if i in op.passing else n.replace(f"{name}.", f"{keeper}.", 1) for i, n in enumerate(own)]
 
 
-def layout_of(op: GraphJoin, i: int) -> Layout:
-    """How input i's window is kept."""
-    return Layout(tuple(op.index_columns(i, x) for x in op.indexes[i]), op.band_columns(i))
+def _room(state: ShardState, name: str, batches: list[Batch], memory: int | None) -> int | None:
+    """Bytes that this operator's indexes may take: what the budget leaves beside all rows, those that came now
+    included, and the other operators."""
+    if memory is None:
+        return None
+    chunks = [OpenChunk(c) for n, cs in state.chunks.items() if n.startswith(f"{name}.in") for c in cs]
+    indexes = sum(c.meta["n"] * index_bytes(number) for c in chunks for number in c.indexes)
+    return memory - state.size() + indexes - sum(b.columns.nbytes + TIMES_BYTES * len(b) for b in batches)
+
+
+def layouts_of(op: GraphJoin, known: Estimates | None, room: int | None) -> list[Layout]:
+    """How each input's window is kept: with every index, or with those that are worth most where room is short."""
+    kept = kept_indexes(op, known, room)
+    columns = [
+        tuple(op.index_columns(i, x) if (i, n) in kept else None for n, x in enumerate(indexes))
+        for i, indexes in enumerate(op.indexes)
+    ]
+    return [Layout(c, op.band_columns(i)) for i, c in enumerate(columns)]
 
 
 @dataclass(frozen=True)
@@ -166,7 +194,8 @@ class Hop:
     def blocks(self, partial: Partial) -> Iterator[Partial]:
         """The combinations in portions that do not meet too many candidates at a time."""
         rows = sum(c.meta["n"] for c in self.window)
-        size = len(partial) if self.way.index is not None else max(1, BLOCK_PAIRS // max(rows, 1))
+        indexed = self.way.index is not None and all(c.has(self.way.index) for c in self.window)
+        size = len(partial) if indexed else max(1, BLOCK_PAIRS // max(rows, 1))
         if size >= len(partial):
             yield partial
             return
@@ -202,13 +231,15 @@ class Hop:
         if self.way.band:
             return self._by_band(partial, times)
 
-        def scan(chunk: OpenChunk) -> tuple[Ints, Ints]:
-            n = chunk.meta["n"]
-            places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
-            left, right, _ = between(places, np.arange(n, dtype=np.int32), times, chunk.times(), self.limit)
-            return left.astype(np.int64), right.astype(np.int64)
+        return lambda chunk: self._scanned(partial, chunk)
 
-        return scan
+    def _scanned(self, partial: Partial, chunk: OpenChunk) -> tuple[Ints, Ints]:
+        """All rows of a chunk that are valid with a combination."""
+        n = chunk.meta["n"]
+        places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
+        every = np.arange(n, dtype=np.int32)
+        left, right, _ = between(places, every, (partial.start, partial.exp), chunk.times(), self.limit)
+        return left.astype(np.int64), right.astype(np.int64)
 
     def _by_hash(self, partial: Partial, index: int):  # type: ignore[no-untyped-def]
         keys = [self.column(partial, i, name) for i, name in self.way.partners]
@@ -218,10 +249,21 @@ class Hop:
         fifo = self.task.ctx.fifo[self.way.input]
 
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
+            if not chunk.has(index):
+                return self._unindexed(partial, keys, index, chunk)
             left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo)
             return left.astype(np.int64), chunk.row_numbers(index, found)
 
         return enter
+
+    def _unindexed(self, partial: Partial, keys: list[pa.Array], index: int, chunk: OpenChunk) -> tuple[Ints, Ints]:
+        """Partners in a chunk that was stored without the index."""
+        left, right = self._scanned(partial, chunk)
+        same = np.ones(len(left), np.bool_)
+        names = self.task.op.index_columns(self.way.input, self.task.op.indexes[self.way.input][index])
+        for key, name in zip(keys, names, strict=True):
+            same &= columns_equal(key.take(pa.array(left)), chunk.rows.column(name).take(pa.array(right)))
+        return left[same], right[same]
 
     def _by_band(self, partial: Partial, times: tuple[Ints, Ints]):  # type: ignore[no-untyped-def]
         number = self.task.op.band_columns(self.way.input).index(self.way.band[0].column)

@@ -23,6 +23,9 @@ from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, int64s,
 
 HASH, DIRECTORY, SORTED = "__h", "__dir", "__v"
 
+TIMES_BYTES = 16
+"""Of start and expiry, for each row."""
+
 Ints = NDArray[np.int64]
 Side = tuple[Ints, Ints, Ints]
 """Hash, start and expiry of rows."""
@@ -30,9 +33,11 @@ Side = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class Layout:
-    """What a window's rows are indexed by: columns of each hash index (the first orders the rows), sorted columns."""
+    """What a window's rows are indexed by: columns of each hash index (the first orders the rows), sorted columns.
 
-    indexes: tuple[tuple[str, ...], ...]
+    None: an index that is left out (its number stays with it)."""
+
+    indexes: tuple[tuple[str, ...] | None, ...]
     bands: tuple[str, ...] = ()
 
 
@@ -54,6 +59,16 @@ class OpenChunk:
         """Hash, start and expiry in the order of an index."""
         x = _suffix(index)
         return int64s(self.rows, HASH + x), int64s(self.rows, START + x), int64s(self.rows, EXP + x)
+
+    @property
+    def indexes(self) -> list[int]:
+        """The numbers of the hash indexes that it was stored with."""
+        found = (n.removeprefix(HASH) for n in self.rows.schema.names if n.startswith(HASH))
+        return [int(x) if x else 0 for x in found if not x or x.isdigit()]
+
+    def has(self, index: int) -> bool:
+        """Whether the chunk was stored with an index."""
+        return HASH + _suffix(index) in self.rows.schema.names
 
     def directory(self, index: int = 0) -> NDArray[np.int32]:
         return _int32s(self.rows, DIRECTORY + _suffix(index))
@@ -94,6 +109,16 @@ def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout) 
     state.append(structure, rows, level=0, **bounds(rows))
 
 
+def repack(state: ShardState, structure: str, layout: Layout, names: list[str]) -> None:
+    """Store anew the chunks that have an index which the layout leaves out."""
+    left_out = [n for n, columns in enumerate(layout.indexes) if columns is None]
+    rebuild = rebuilder(layout, names)
+    for chunk in list(state.list(structure)):
+        if any(OpenChunk(chunk).has(n) for n in left_out):
+            meta = {k: v for k, v in chunk.meta.items() if k not in ("n", "bytes")}
+            state.replace(structure, [chunk], rebuild(chunk.load()), **meta)
+
+
 def rebuilder(layout: Layout, names: list[str]) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """How rows of several chunks become one chunk, without what negative tuples took away; ``names``: the operator's
     own columns."""
@@ -115,6 +140,8 @@ def _indexed(rows: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     n = rows.num_rows
     extra: dict[str, pa.Array] = {}
     for number, columns in enumerate(layout.indexes):
+        if columns is None:
+            continue
         h = hash_columns([rows.column(c) for c in columns], n)
         x = _suffix(number)
         if number == 0:

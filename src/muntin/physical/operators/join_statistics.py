@@ -59,6 +59,7 @@ class Measured:
     orders: list[list[int]] | None = None
     waiting: list[int] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
 
 
 class JoinMonitor:
@@ -82,9 +83,18 @@ class JoinMonitor:
                 life = float((batch.exp - batch.ts)[finite].mean()) / SECOND if finite.any() else None
                 self.found.lives[i] = life
                 self._sketch(i, batch)
+        self.found.sizes = [float(s) for s in sizes]
         self.estimates = Estimates(
-            tuple(float(s) for s in sizes), tuple(self.found.rates), distinct_of(self.found), dict(self.found.factors)
+            tuple(self.found.sizes), tuple(self.found.rates), distinct_of(self.found), dict(self.found.factors)
         )
+
+    def estimates_before(self, batches: Sequence[Batch]) -> Estimates | None:
+        """What the step before measured, with the rows that came now; None in the first."""
+        held = self.found
+        if held.newest is None or not held.sizes:
+            return None
+        sizes = tuple(n + len(b) for n, b in zip(held.sizes, batches, strict=True))
+        return Estimates(sizes, tuple(held.rates), distinct_of(held), dict(held.factors))
 
     def orders(self, at: int) -> tuple[tuple[int, ...], ...]:
         """The order of each origin in this step; a revision is remembered with the event time ``at``."""
