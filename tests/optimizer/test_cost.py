@@ -1,8 +1,6 @@
-"""The cost model against the thesis' own numbers, and the choices that it must make."""
+"""The cost model of plans, and the choices that it must make."""
 
 from __future__ import annotations
-
-from itertools import permutations
 
 import pytest
 from optimizer_golden import CATALOG
@@ -12,32 +10,12 @@ from muntin.optimizer import Statistics, choose_strategy, optimize, settled, tot
 from muntin.optimizer.cost import Strategy
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.flow import Flow
-from muntin.optimizer.join_order import nested_loop_cost
 from muntin.plan.nodes import BoundQuery, Join, SemiJoin, walk
 from muntin.plan.windows import QueryOptions
 
 
 def query(text: str, strategy: str = "upa") -> BoundQuery:
     return bind(text, CATALOG, QueryOptions(strategy=strategy))
-
-
-TABLE_5_3 = ((10.0, 1.0, 1.0, 3.0), (100.0, 100.0, 200.0, 100.0), (500.0, 50.0, 40.0, 5.0))
-TABLE_5_6 = ((11.0, 10.0, 1.0, 1.0), (100.0,) * 4, (200.0, 100.0, 65.0, 20.0))
-
-
-def test_join_cost_of_the_thesis_first_example() -> None:
-    """Section 5.3.2: 3800 + 3800 + 2400 + 6000 = 16000; the worst order costs nearly 90000."""
-    assert nested_loop_cost(*TABLE_5_3) == pytest.approx(16_000)
-    worst = max(nested_loop_cost(*TABLE_5_3, order) for order in permutations(range(4)))
-    assert 85_000 < worst < 90_000
-
-
-@pytest.mark.parametrize(
-    ("order", "cost"), [((2, 3, 0, 1), 49_542), ((2, 0, 3, 1), 47_977), ((2, 0, 1, 3), 51_954), ((0, 1, 2, 3), 68_200)]
-)
-def test_join_cost_of_the_thesis_third_example(order: tuple[int, ...], cost: float) -> None:
-    """Section 5.3.2, Table 5.6: two fast streams."""
-    assert nested_loop_cost(*TABLE_5_6, order) == pytest.approx(cost, rel=0.002)
 
 
 def edge(text: str, statistics: Statistics) -> Flow:
