@@ -1,28 +1,31 @@
 """The whole language, read twice: the naive evaluator and DuckDB give the same answers at every instant."""
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from duckdb_wide import wide_answers, wide_rows
-from generate_wide import draw_wide_case
+from generate_further import draw_further_case
+from generate_wide import WideCase, draw_wide_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_local_matches import difference
 from test_oracles_agree import explain_difference
+from user_aggregates import PLAIN
 
 from muntin.cql.binder import bind
 from muntin.reference import answers, run
 
 
-def check(seed: int) -> None:
-    case = draw_wide_case(seed)
+def check(seed: int, draw: Callable[[int], WideCase] = draw_wide_case) -> None:
+    case = draw(seed)
     query = bind(case.text, case.catalog, case.options)
     for until in (None, Random(seed).randint(0, 6) * case.unit + case.last_instant()):
         expected = wide_answers(case, until)
-        got = answers(query, case.streams, until, case.tables)
+        got = answers(query, case.streams, until, case.tables, PLAIN)
         problem = explain_difference(case, expected, got)
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.tables}"
-        problem = difference(wide_rows(case, expected, until), run(query, case.streams, until, case.tables))
+        problem = difference(wide_rows(case, expected, until), run(query, case.streams, until, case.tables, PLAIN))
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.text}\n{case.streams}"
 
 
