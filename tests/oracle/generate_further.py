@@ -18,6 +18,7 @@ from generate_wide import (
     WideQuery,
     WideSource,
     draw_around,
+    draw_inner,
     is_inner,
     join,
     link,
@@ -112,21 +113,22 @@ def _aggregated(rng: Random, draw: Draw, call: Call) -> Shape:
 
 def internal(rng: Random) -> WideQuery:
     """Results over INTERNAL windows stay: of selections, joins and aggregates (thesis 3.3.2)."""
-    form = rng.choice(("select", "join", "join", "three", "exists", "union", "table"))
-    count = {"select": 1, "table": 1, "three": 3}.get(form, 2)
+    form = rng.choice(("select", "join", "join", "three", "exists", "union", "table", "result"))
+    count = {"select": 1, "table": 1, "result": 1, "three": 3}.get(form, 2)
     share, slide, odd = rng.choice((0.0, 0.0, 1.0, 0.5)), rng.randint(1, 5), rng.random() < 0.1
     sources = []
     for alias, name in zip("abc"[:count], NAMES, strict=False):
-        of = rng.choice(NAMES[:2]) if rng.random() < 0.2 else name
+        of: str | WideQuery = rng.choice(NAMES[:2]) if rng.random() < 0.2 else name
+        of = draw_inner(rng, alias) if form == "result" else of
         own = (slide if rng.random() < 0.8 else rng.randint(1, 5)) if rng.random() < share else None
         inside = not odd or alias == "a" or rng.random() < 0.5
         sources.append(WideSource(of, alias, "range", rng.randint(2, 9), own, internal=inside))
     condition = {"three": f"{link(rng, 'a', 'b')} AND {link(rng, 'b', 'c')}", "table": "a.k = r.k"}.get(form, "TRUE")
     condition = rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1")) if count == 2 else condition
     if form == "table":
-        sources.append(WideSource(rng.choice("TRN"), "r", "table"))
+        sources.append(WideSource(rng.choice("TN"), "r", "table"))
         condition += " AND {versions}"
-    where = f"{where_of(rng, 'a', False)} AND {condition}"
+    where = f"{where_of(rng, 'a', form == 'result')} AND {condition}"
     valid = f"|AND {_together('abc'[:count])}" if count > 1 else "|"
     other = {1: "a", 2: "b", 3: "c"}[count] if form != "table" else "r"
     items = f"a.k AS c0, a.v AS c1, {other}.v AS c2"

@@ -25,6 +25,7 @@ from muntin.physical.stage import (
     RowsWindow,
     Signed,
     Snap,
+    Stamp,
     TopRows,
     WindowJoin,
 )
@@ -57,7 +58,7 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
     """The pattern of an operator's result."""
     hardest = max(inputs, default=Pattern.MON)
     match op:
-        case Compute() | Net() | Snap() | Repeat():
+        case Compute() | Net() | Snap() | Stamp() | Repeat():
             return inputs[0]
         case WindowJoin():
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
