@@ -112,6 +112,13 @@ class _Level:
     until: int | None
 
     def __post_init__(self) -> None:
+        self._open()
+        if self.until is None and self.moments and (end := self.end()) is not None:
+            self.until = end
+            self._open()
+
+    def _open(self) -> None:
+        """Inner queries answer to the end of the outermost one's time."""
         self.moments: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
         self.ends: dict[str, int | None] = {}
         for source in self.query.sources:
@@ -190,7 +197,9 @@ class _Level:
         enters, leaves = f"moment + {tick}", f"moment + {length + last}"
         if s.timed:
             step, origin = self._beat(s)
-            enters, leaves = (f"{e} + (({origin} - ({e})) % {step} + {step}) % {step}" for e in (enters, leaves))
+            enters, leaves = (_tick(e, step, origin) for e in (enters, leaves))
+        if beats := [self._beat(o) for o in self.query.sources if _sliding(o)]:
+            enters, leaves = (f"least({', '.join(_tick(e, *b) for b in beats)})" for e in (enters, leaves))
         spans = f"SELECT *, {enters} AS enters, {leaves} AS leaves FROM "
         if not s.internal:
             return f"{spans} ({self._contents(s, t)})"
@@ -329,6 +338,11 @@ class _Level:
 
 def _sliding(s: WideSource) -> bool:
     return s.timed
+
+
+def _tick(t: str, step: int, origin: int) -> str:
+    """The first multiple at or after an instant, in SQL."""
+    return f"{t} + (({origin} - ({t})) % {step} + {step}) % {step}"
 
 
 def _in_duckdb(text: str) -> str:

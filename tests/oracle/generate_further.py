@@ -124,7 +124,9 @@ def internal(rng: Random) -> WideQuery:
         inside = not odd or alias == "a" or rng.random() < 0.5
         sources.append(WideSource(of, alias, "range", rng.randint(2, 9), own, internal=inside))
     condition = {"three": f"{link(rng, 'a', 'b')} AND {link(rng, 'b', 'c')}", "table": "a.k = r.k"}.get(form, "TRUE")
-    condition = rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1")) if count == 2 else condition
+    condition = (
+        rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1")) if count == 2 else condition
+    )
     if form == "table":
         sources.append(WideSource(rng.choice("TN"), "r", "table"))
         condition += " AND {versions}"
@@ -257,9 +259,7 @@ def _inside_aggregate(rng: Random, inner: WideQuery, q: WideSource) -> WideQuery
     q = replace(q, of=replace(inner, template=template), by=())
     outer_first, outer_second = rng.choice(("SUM", "MAX", "COUNT", "AVG")), rng.choice(("SUM", "MIN"))
     calls = [(outer_first, first, "k"), *([(outer_second, second, "j")] if second else [])]
-    items = ", ".join(
-        f"<<{agg}(Wstream({e}){{q_spec}})|{agg}({c})>> AS c{i}" for i, (agg, e, c) in enumerate(calls)
-    )
+    items = ", ".join(f"<<{agg}(Wstream({e}){{q_spec}})|{agg}({c})>> AS c{i}" for i, (agg, e, c) in enumerate(calls))
     kind = rng.choice(("Istream", "Rstream", None, None))
     return WideQuery(f"SELECT {items} FROM <<{{{a.alias}}}|{{q}}>>", (q,), kind)
 

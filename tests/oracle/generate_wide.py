@@ -6,8 +6,8 @@ A query is a text with a place ``{a}`` for each source: ``WideQuery.cql`` fills 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -31,8 +31,8 @@ Updates = list[Any]
 class WideSource:
     """A leaf of FROM. ``of``: a stream's or a table's name, or the query whose results are windowed.
 
-    ``window``: range | now | unbounded | rows | table; lengths and slides in time units, or in rows. ``mixed``: a window
-    of time that slides by rows, or of rows that slides in time. ``internal``: results stay (thesis 3.3.2).
+    ``window``: range | now | unbounded | rows | table; lengths and slides in time units, or in rows. ``mixed``: a
+    window of time that slides by rows, or of rows that slides in time. ``internal``: results stay (thesis 3.3.2).
     """
 
     of: str | WideQuery
@@ -66,7 +66,10 @@ class WideSource:
         if isinstance(self.of, WideQuery):
             for s in self.of.sources:
                 found |= s.places(unit)
-            found |= {f"{self.alias}_bare": replace(self.of, kind=None).cql(unit), f"{self.alias}_spec": self.spec(unit)}
+            found |= {
+                f"{self.alias}_bare": replace(self.of, kind=None).cql(unit),
+                f"{self.alias}_spec": self.spec(unit),
+            }
         return found
 
     def spec(self, unit: int) -> str:

@@ -28,6 +28,7 @@ from muntin.physical.shapes import (
     is_nrr,
     leaves,
     pair,
+    unslid,
     windows_of,
 )
 from muntin.physical.stage import (
@@ -109,10 +110,11 @@ class _Planner(Negation):
         return self.drafts.apply(Restore(ticks, whole), [changes], changes.schema, not whole, changes.keys)
 
     def marks(self, node: Node) -> list[Value]:
-        """The windows and relations of the query, without columns: their rows' comings and goings mark instants."""
+        """The windows and relations of the query, without columns: their rows' comings and goings mark instants, also
+        those of rows that no evaluation sees."""
         found: list[Value] = []
         for leaf in (n for n in leaves(node) if not is_nrr(n)):
-            value = self.drafts.project(self.visit(leaf, None, external=True), ())
+            value = self.drafts.project(self.visit(unslid(leaf), None, external=True), ())
             if isinstance(value, Loose):
                 value = replace(value, marks=True)
             if value not in found:
@@ -161,8 +163,8 @@ class _Planner(Negation):
                 here = self.drafts.colocate([self.visit(child, ticks)], [()])
                 return self.drafts.apply(TopRows(keys, count), here, node.schema, True, ())
             case Rewindow(window=window):
-                value = self.rewindow(node, ticks)
-                return self.lasting(value) if is_internal(window) and not external else value
+                results = self.rewindow(node, ticks)
+                return self.lasting(results) if is_internal(window) and not external else results
             case TableScan():
                 return table(node, ticks)
             case Output():

@@ -25,8 +25,8 @@ from muntin.physical.stage import (
     RowsWindow,
     Signed,
     Snap,
-    Stamp,
     SourceInput,
+    Stamp,
     TopRows,
     WindowJoin,
 )

@@ -93,6 +93,17 @@ def continual(node: Node) -> Node:
             return replace(node, input=continual(node.input))
 
 
+def unslid(leaf: Node) -> Node:
+    """The leaf, its window without its SLIDE in time."""
+    match leaf:
+        case Scan(window=Range() as window) | Rewindow(window=Range() as window):
+            return replace(leaf, window=replace(window, slide=None))
+        case Scan(window=Rows() as window) | Rewindow(window=Rows() as window):
+            return replace(leaf, window=replace(window, every=None))
+        case _:
+            return leaf
+
+
 def all_columns(value: Value) -> Named:
     """Every column of a value, as it is."""
     return columns(value.schema)

@@ -50,9 +50,9 @@ from muntin.physical.stage import (
     RowsWindow,
     Signed,
     Snap,
-    Stamp,
     SourceInput,
     Stage,
+    Stamp,
     TopRows,
     WindowJoin,
 )
