@@ -26,6 +26,7 @@ from muntin.physical.stage import (
     RowsWindow,
     Signed,
     Snap,
+    Stamp,
     TopRows,
     WindowJoin,
 )
@@ -58,7 +59,7 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
     """The pattern of an operator's result."""
     hardest = max(inputs, default=Pattern.MON)
     match op:
-        case Compute() | Net() | Snap() | Repeat():
+        case Compute() | Net() | Snap() | Stamp() | Repeat():
             return inputs[0]
         case WindowJoin() | GraphJoin():
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK

@@ -27,6 +27,7 @@ from muntin.physical.stage import (
     Signed,
     Snap,
     SourceInput,
+    Stamp,
     TopRows,
     WindowJoin,
 )
@@ -114,6 +115,8 @@ def _short(op: Op, show: Show) -> str:
             return f"window the output: {window_text(window)}"
         case Snap():
             return "move to evaluation instants"
+        case Stamp():
+            return "note the start"
         case Merge(weights):
             return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
         case Signed():

@@ -150,13 +150,15 @@ class RowsWindow:
 
     A negative tuple takes each row away when the row that pushes it out comes (signed output). With ``slide`` the
     contents move only when the count of rows (of the partition) is a multiple of it. ``order``: the column that orders
-    rows of equal event time (None, and for its own ties: as they arrive).
+    rows of equal event time (None, and for its own ties: as they arrive). ``by_value``: all columns do, one after the
+    other, NULLs first (nested ones apart): results of a query have no order of arrival of their own.
     """
 
     count: int
     slide: int | None
     by: tuple[str, ...]
     order: str | None = None
+    by_value: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,13 @@ class Rewind:
     window: Window
     options: QueryOptions
     shift: int = 0
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Each row's start as one more column (int64 microseconds): rows of equal values keep apart if they start apart."""
+
+    column: str
 
 
 @dataclass(frozen=True)
@@ -261,6 +270,7 @@ Op = (
     | FiredWindow
     | Rewind
     | Snap
+    | Stamp
     | Endless
     | Restore
     | Signed
