@@ -386,7 +386,7 @@ def test_no_columns_and_no_rows(rows: int) -> None:
 @pytest.mark.parametrize("fn", sorted(FUNCTIONS))
 def test_empty_columns(fn: str) -> None:
     text = fn in {"lower", "upper", "length", "concat", "substring", "trim", "like"}
-    logic = fn in {"and", "or", "not", "case"}
+    logic = fn in {"and", "or", "not", "case", "only"}
     kind = STR if text else BOOL if logic else F64
     arity = {"case": 3, "substring": 3}.get(fn, 1 if fn in UNARY_NAMES else 2)
     kinds = [STR, I32, I32] if fn == "substring" else [F64, I32] if fn == "round" else [kind] * arity

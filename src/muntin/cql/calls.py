@@ -10,13 +10,23 @@ AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
     exp.Quantile: "quantile", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.First: "first", exp.Last: "last",
-    exp.FirstValue: "first", exp.LastValue: "last", exp.ArrayAgg: "collect",
+    exp.FirstValue: "first", exp.LastValue: "last", exp.ArrayAgg: "collect", exp.ArrayUniqueAgg: "collect",
+    exp.CountIf: "count", exp.LogicalOr: "max", exp.LogicalAnd: "min",
 }  # fmt: skip
-_NAMED = {"collect": "collect", "var": "var_samp", "std": "stddev_samp", "stdev": "stddev_samp"}
+_NAMED = {"collect": "collect", "var": "var_samp", "std": "stddev_samp", "stdev": "stddev_samp", "every": "min"}
+_AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    """The call without FILTER (WHERE ...) and IGNORE NULLS around it."""
+    while isinstance(node, _AROUND):
+        node = node.this
+    return node
 
 
 def function_of(node: exp.Expr, catalog: Catalog) -> str | None:
-    """``Agg.fn`` of an aggregate call (count for COUNT(DISTINCT ...) too); None for everything else."""
+    """``Agg.fn`` of an aggregate call (without ``_distinct``), FILTER included; None for everything else."""
+    node = bare(node)
     if not isinstance(node, exp.Anonymous):
         return AGGREGATES.get(type(node))
     name = str(node.this)
@@ -25,14 +35,15 @@ def function_of(node: exp.Expr, catalog: Catalog) -> str | None:
 
 
 _SHOWN = {"stddev_samp": "STDDEV", "var_samp": "VARIANCE"}
+_BOOLEANS: dict[type[exp.Expr], str] = {exp.CountIf: "COUNT_IF", exp.LogicalOr: "BOOL_OR", exp.LogicalAnd: "BOOL_AND"}
 
 
 def function_name(node: exp.Expr, catalog: Catalog) -> str | None:
     """An aggregate's name for messages; None for everything else."""
-    fn = function_of(node, catalog)
+    fn, node = function_of(node, catalog), bare(node)
     if fn is None or isinstance(node, exp.Anonymous):
         return fn if fn is None else str(node.this).upper()
-    return _SHOWN.get(fn, fn.upper())
+    return _BOOLEANS.get(type(node)) or _SHOWN.get(fn, fn.upper())
 
 
 def has_aggregate(node: exp.Expr, catalog: Catalog) -> bool:

@@ -59,7 +59,8 @@ _AGGREGATE_HINTS = {
     "GROUP BY": "group by plain expressions",
 }
 _AGGREGATES = (
-    "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, STDDEV[_SAMP|_POP], VARIANCE, VAR_[SAMP|POP], FIRST, LAST, COLLECT"
+    "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, STDDEV[_SAMP|_POP], VARIANCE, VAR_[SAMP|POP], FIRST, LAST, COLLECT, "
+    "COUNT_IF, BOOL_OR, BOOL_AND"
 )
 
 
@@ -288,7 +289,7 @@ class ExprBinder:
         if isinstance(node, exp.Window):
             return place.unsupported("OVER is not supported: a window stands at its stream, as in S [RANGE 10 MINUTES]")
         if isinstance(node, exp.Filter):
-            return place.unsupported("FILTER is not supported: aggregate CASE WHEN condition THEN value END")
+            return place.error("FILTER (WHERE ...) goes behind an aggregate, as in COUNT(*) FILTER (WHERE v > 3)")
         if isinstance(node, exp.Star):
             return place.error("* stands alone in the select list or in COUNT(*)")
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__

@@ -72,6 +72,8 @@ class Renderer:
                 return f"({texts[0]} IN ({', '.join(texts[1:])}))"
             case "case":
                 return _case(texts)
+            case "only":
+                return f"CASE WHEN {texts[0]} THEN {texts[1]} END"
             case "pair":
                 return f"named_struct('at', {texts[0]}, 'value', {texts[1]})"
             case "cast":
@@ -82,21 +84,26 @@ class Renderer:
 
     def agg(self, a: Agg) -> str:
         """Text of an aggregate call."""
-        if a.arg is None:
-            return "COUNT(*)"
-        inner = self.expr(a.arg)
-        match a.fn:
-            case "count_distinct":
-                return f"COUNT(DISTINCT {inner})"
+        match a.arg:
+            case None:
+                return "COUNT(*)"
+            case Call("only", (condition, value)):
+                return f"{self._call_of(a, value)} FILTER (WHERE {self.expr(condition)})"
+            case _:
+                return self._call_of(a, a.arg)
+
+    def _call_of(self, a: Agg, arg: Expr) -> str:
+        inner = f"{'DISTINCT ' if a.distinct else ''}{self.expr(arg)}"
+        match a.base:
             case "quantile":
                 return f"PERCENTILE({inner}, {_double(a.param or 0.0)})"
             case "collect":
                 return f"COLLECT_LIST({inner})"
             case "single":
                 return inner
-            case _:
-                name = a.fn.removeprefix("udaf:")
-                return f"{a.fn.upper() if name == a.fn else name}({inner})"
+            case fn:
+                name = fn.removeprefix("udaf:")
+                return f"{fn.upper() if name == fn else name}({inner})"
 
 
 def _nonzero(e: Expr) -> bool:

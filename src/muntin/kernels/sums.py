@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.kernels.types import B1, F64, I8, I64, MF64, MI64, MI64x2
+from muntin.kernels.types import B1, F64, I8, I64, MF64, MI8, MI64, MI64x2
 
 LIMB_BITS = 32
 _LIMB_MASK = 0xFFFFFFFF
@@ -269,6 +269,21 @@ def count_distinct(ev_group, ev_sign, pair, valid, ev_end, em_end, pair_count, d
         while e < em_end[k]:
             out[e] = distinct[em_group[e]]
             e += 1
+
+
+@nb.njit(nb.void(I8, I64, B1, MI64, MI8), cache=True)
+def first_and_last(ev_sign, pair, valid, pair_count, out):  # type: ignore[no-untyped-def]
+    """By event: 1 where the (group, value) pair gets its first row, -1 where it loses its last, else 0."""
+    masked = len(valid) > 0
+    for i in range(len(pair)):
+        if not masked or valid[i]:
+            p = pair[i]
+            before = pair_count[p]
+            pair_count[p] = before + ev_sign[i]
+            if before == 0:
+                out[i] = 1
+            elif pair_count[p] == 0:
+                out[i] = -1
 
 
 @nb.njit(nb.void(I64, I64, MF64), cache=True)

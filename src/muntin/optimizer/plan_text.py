@@ -95,6 +95,5 @@ def _aggs(aggs: tuple[tuple[str, Agg], ...], show: Show) -> str:
 def agg_text(a: Agg, show: Show = spark_text) -> str:
     """An aggregate as a call."""
     argument = "*" if a.arg is None else show(a.arg)
-    if a.fn == "count_distinct":
-        return f"count(distinct {argument})"
-    return f"{a.fn}({argument})" if a.param is None else f"{a.fn}({argument}, {a.param})"
+    argument = f"distinct {argument}" if a.distinct else argument
+    return f"{a.base}({argument})" if a.param is None else f"{a.base}({argument}, {a.param})"

@@ -242,7 +242,16 @@ class _Planner(Negation):
             )
         at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
         aggs = tuple(
-            (n, replace(a, arg=pair(at, a.arg)) if a.fn in ("first", "last") and a.arg is not None else a)
+            (n, replace(a, arg=_dated(at, a.arg)) if a.fn in ("first", "last") and a.arg is not None else a)
             for n, a in node.aggs
         )
         return replace(node, aggs=aggs)
+
+
+def _dated(at: Expr, arg: Expr) -> Expr:
+    """The argument of FIRST and LAST beside its event time; without a time where FILTER leaves the row out."""
+    match arg:
+        case Call("only", (condition, value)):
+            return pair(Call("only", (condition, at), at.type), value)
+        case _:
+            return pair(at, arg)

@@ -33,7 +33,7 @@ def evaluate(expr: Expr, columns: pa.RecordBatch) -> pa.Array:
     """
     value = _value(expr, columns)
     if isinstance(value, pa.Scalar):
-        return pa.repeat(value, columns.num_rows)
+        return pa.repeat(value, columns.num_rows) if columns.num_rows else pa.nulls(0, value.type)
     return value
 
 
@@ -208,6 +208,7 @@ LAZY: Mapping[str, Callable[[Call, pa.RecordBatch], Value]] = {
     "and": _lazy_junction,
     "or": _lazy_junction,
     "case": _lazy_case,
+    "only": _lazy_case,
     "coalesce": _lazy_coalesce,
 }
 """What to do when the eager evaluation of these fails: the failing rows may be ones that a branch guards against."""
@@ -236,6 +237,7 @@ TABLE: Mapping[str, Function] = {
     "is_null": lambda args, _: pc.is_null(args[0]),
     "is_not_null": lambda args, _: pc.is_valid(args[0]),
     "case": _case,
+    "only": _case,
     "coalesce": _coalesce,
     "nullif": _nullif,
     "greatest": _extreme(lambda a, b: less(b, a)),

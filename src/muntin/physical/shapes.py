@@ -131,7 +131,8 @@ def pair(at: Expr, value: Expr) -> Expr:
 
 def default_of(agg: Agg) -> Expr:
     """What an aggregate over no rows is."""
-    return Literal(0 if agg.fn in ("count", "count_distinct") else None, agg.type)
+    empty = {"count": 0, "collect": ()}
+    return Literal(empty.get(agg.base), agg.type)
 
 
 def multiplicity(kind: str, ours: Expr, theirs: Expr) -> Expr:

@@ -22,6 +22,8 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
     # (event time, value) as one sortable value, for FIRST and LAST
     + ["pair"]
+    # only(c, v): v where c is true, else NULL; as an aggregate's argument, its FILTER
+    + ["only"]
     # strings
     + ["lower", "upper", "length", "concat", "substring", "trim", "like"]
 )
@@ -61,15 +63,21 @@ Expr = Column | Literal | Call
 TRUE = Literal(True, pa.bool_())
 
 
+ONCE = frozenset(["count", "sum", "avg", "median", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "collect"])
+"""The aggregates that have a ``_distinct`` form; for MIN and MAX it would change nothing."""
+
+
 @dataclass(frozen=True)
 class Agg:
     """One aggregate; ``arg`` is None only for COUNT(*).
 
-    ``fn``: count, count_distinct, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between
-    neighbours); stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then by value, NULL least; NULL
-    counts as a value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name``
-    of the
-    catalog's function.
+    ``fn``: count, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between neighbours);
+    stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then by value, NULL least; NULL counts as a
+    value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the
+    catalog's function. ``_distinct`` after one of ``ONCE``: each value counts once.
+
+    FILTER (WHERE c) is the argument ``only(c, x)``: for first and last the rows where c is true are all there are, for
+    the others the NULLs that it makes are skipped.
 
     Result types: counts int64; sum of integers int64, of floats double, of decimal(p, s) decimal(min(38, p + 10), s);
     avg, median, quantile and deviations double (decimals too); collect list<argument's type>; the others the
@@ -82,6 +90,17 @@ class Agg:
     arg: Expr | None
     type: pa.DataType
     param: float | None = None
+
+    @property
+    def base(self) -> str:
+        """``fn`` without ``_distinct``."""
+        plain = self.fn.removesuffix("_distinct")
+        return plain if plain in ONCE else self.fn
+
+    @property
+    def distinct(self) -> bool:
+        """Whether each value counts once."""
+        return self.base != self.fn
 
 
 def conjuncts(e: Expr) -> list[Expr]:

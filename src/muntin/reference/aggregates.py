@@ -28,11 +28,11 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
     overflows and when a scalar sub-query has more than one row.
     """
     some = [v for v in values if v is not None]
-    match agg.fn:
+    if agg.distinct:
+        some = list({canonical(v): v for v in some}.values())
+    match agg.base:
         case "count":
             return len(values) if agg.arg is None else len(some)
-        case "count_distinct":
-            return len({canonical(v) for v in some})
         case "collect":
             return tuple(canonical(v) for v in sorted(some, key=ORDER))
         case "first" | "last":

@@ -10,7 +10,7 @@ from typing import Any
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.time import FOREVER, NEVER
-from muntin.plan.exprs import Agg, Expr
+from muntin.plan.exprs import Agg, Call, Expr
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -220,9 +220,12 @@ class Relation:
         rows = sorted(rows, key=lambda r: (r.ts, r.order))
         found = {}
         for name, agg in aggs:
-            values = [None if agg.arg is None else eval_expr(agg.arg, r.values) for r in rows]
             if agg.fn in ("first", "last"):  # rows of one instant by value, NULL least
-                values = [v for _, v in sorted(zip((r.ts for r in rows), values, strict=True), key=_AT_AND_VALUE)]
+                kept = [r for r in rows if _filtered(agg, r)]
+                values = [None if agg.arg is None else eval_expr(agg.arg, r.values) for r in kept]
+                values = [v for _, v in sorted(zip((r.ts for r in kept), values, strict=True), key=_AT_AND_VALUE)]
+            else:
+                values = [None if agg.arg is None else eval_expr(agg.arg, r.values) for r in rows]
             found[name] = aggregate(agg, values, self.inputs.functions)
         return found
 
@@ -238,6 +241,15 @@ class Relation:
                 shown = [*shown, r]
         self.appended[id(node)] = (Counter(_key(r) for r in rows), shown)
         return shown
+
+
+def _filtered(agg: Agg, row: Held) -> bool:
+    """Whether the aggregate's FILTER, if it has one, keeps the row."""
+    match agg.arg:
+        case Call("only", (condition, _)):
+            return eval_expr(condition, row.values) is True
+        case _:
+            return True
 
 
 def _keeps(node: SemiJoin, row: Held, partners: list[Held]) -> bool:

@@ -91,6 +91,7 @@ _LAZY: dict[str, Callable[[tuple[Expr, ...], Mapping[str, Any]], Any]] = {
     "and": _and,
     "or": _or,
     "case": _case,
+    "only": _case,
     "coalesce": _coalesce,
 }
 """Functions that look at an argument only when those before it have not decided (its overflow does not matter then)."""

@@ -79,6 +79,8 @@ def _fold_call(call: Call) -> Expr:
             return _cast(call, arg)
         case ("case", args):
             return _case(call, args)
+        case ("only", (Literal(True, _), value)):
+            return value
         case ("coalesce", args):
             return _coalesce(call, args)
         case (fn, (Literal(a, kind), Literal(b, _))) if fn in _TESTS:

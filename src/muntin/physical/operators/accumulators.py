@@ -180,29 +180,6 @@ class SumFloat:
 
 
 @dataclass(frozen=True)
-class CountDistinct:
-    """COUNT(DISTINCT x): rows by (group, value), and per group how many values have any."""
-
-    name: str
-    arg: str
-
-    def values(self, replay: Replay) -> pa.Array:
-        ev, plan = replay.events, replay.schedule
-        column = ev.rows.column(self.arg)
-        keys = pa.RecordBatch.from_arrays([*ev.keys.columns, column], names=[*ev.keys.schema.names, self.arg])
-        pairs = KeyedTable(replay.state, f"{self.name}.pairs", keys.schema)
-        ids = pairs.ids_of(keys, len(ev.time))
-        valid = validity_of(column)
-        distinct = replay.groups.counter(self.name)
-        out = np.empty(len(plan.group), np.int64)
-        sums.count_distinct(
-            ev.group, ev.sign, ids, valid, plan.ev_end, plan.em_end, pairs.live, distinct, plan.group, out
-        )
-        pairs.save(np.unique(ids[valid] if len(valid) else ids))
-        return pa.array(out)
-
-
-@dataclass(frozen=True)
 class Variance:
     """VAR and STDDEV of numbers (as doubles) from exact sums of x and of x squared, combined in twice the precision.
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from muntin.physical.operators.accumulators import (
     Accumulator,
-    CountDistinct,
     CountRows,
     CountValues,
     SumExact,
     SumFloat,
     Variance,
 )
+from muntin.physical.operators.distinct_values import CountDistinct, OfDistinct
 from muntin.physical.operators.extremes import Extreme
 from muntin.physical.operators.multisets import Collect, OrderStatistic, UserDefined
 from muntin.physical.operators.panes import partial_name
@@ -44,6 +45,8 @@ def accumulator(
 
     ``signed``: rows may be taken away before their expiry, so MIN and MAX must remember every value.
     """
+    if agg.distinct and agg.base != "count":
+        return OfDistinct(name, arg, accumulator(f"{name}.once", replace(agg, fn=agg.base), arg, signed, functions))
     match agg.fn:
         case "count":
             return CountRows() if agg.arg is None else CountValues(name, arg)
