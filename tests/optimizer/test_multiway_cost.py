@@ -29,6 +29,7 @@ from muntin.optimizer.multiway.cost import (
     lazy,
     lazy_naive,
     lazy_naive_terms,
+    lazy_term,
     lazy_terms,
 )
 from muntin.optimizer.multiway.phi import distinct_of, phi, phi_hat
@@ -186,6 +187,24 @@ def test_what_always_holds(s: tuple[JoinStream, ...], tau: int) -> None:
         assert eager_naive_terms(s, order)[order[0]] == pytest.approx(eager_terms(s, order)[order[0]])
     small = 1e-7
     assert lazy(s, range(n), small) == pytest.approx(eager(s, range(n)), rel=1e-4)
+
+
+@given(some_streams(2, 4), st.integers(1, 400), st.data())
+def test_what_timestamps_spare(s: tuple[JoinStream, ...], tau: int, data: st.DataObject) -> None:
+    """With new tuples on top exactly what had not expired is compared, as in eager evaluation; and so never more."""
+    n = len(s)
+    order = tuple(data.draw(st.permutations(range(n))))
+    assert lazy_terms(s, order, tau, "compared") == pytest.approx(eager_terms(s, order))
+    orders = [data.draw(st.permutations(range(n))) for _ in s]
+    held, looked, compared = (general(s, orders, tau, c) for c in ("held", "looked", "compared"))
+    assert compared <= looked * (1 + 1e-9) and looked <= held * (1 + 1e-9)
+
+
+def test_what_timestamps_spare_in_the_middle() -> None:
+    """Third of three: what is above is compared in full, and is alive with a new tuple in (100 / 150)^2."""
+    term = lazy_term(EQUAL[:3], (0, 1, 2), 2, 50, "compared")
+    assert term == pytest.approx((150 * 150 + 150 * 150 / 50 * 50 * (100 / 150) ** 2) / 50)
+    assert lazy_term(EQUAL[:3], (0, 1, 2), 2, 50, "looked") == pytest.approx((150 * 150 + 150 * 150 / 50 * 50) / 50)
 
 
 @given(some_streams(), st.integers(2, 9))
