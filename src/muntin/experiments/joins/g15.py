@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from muntin.experiments.harness import Check, Entry, Outcome, Setting
 from muntin.experiments.joins.parameters import Streams
@@ -54,18 +55,23 @@ def shortened(s: Streams) -> Streams:
 
 def eager_trials(given: list[Streams], order_of: Callable[[Streams], Order]) -> list[Trial]:
     """A rule for the global order of each instance."""
-    return [(order_of(s), lambda order, s=s: eager(s, order)) for s in given]  # type: ignore[misc]
+    return [(order_of(s), partial(eager, s)) for s in given]
 
 
 def general_trials(given: list[Streams], seed: int) -> list[Trial]:
     """For each origin: windows of T + tau, and tau for the one of the new tuples."""
-    rng, found = random.Random(seed), []
+    rng = random.Random(seed)
+    found: list[Trial] = []
     for s in given:
         tau = rng.uniform(1, 300)
         for i in range(len(s)):
             seen = [replace(x, span=tau if k == i else x.span + tau) for k, x in enumerate(s)]
-            found.append((by_size(seen), lambda order, s=s, i=i, tau=tau: lazy_term(s, order, i, tau)))  # type: ignore[misc]
+            found.append((by_size(seen), partial(_lazy_cost, s, i, tau)))
     return found
+
+
+def _lazy_cost(s: Streams, origin: int, tau: float, order: Order) -> float:
+    return lazy_term(s, order, origin, tau)
 
 
 def judge(found: dict[str, tuple[int, int]], unchanged: int, count: int) -> tuple[Check, ...]:
@@ -94,7 +100,7 @@ def run(setting: Setting) -> Outcome:
     }
     found = {name: (optimal(each), len(each)) for name, each in trials.items()}
     unchanged = sum(
-        abs(eager(a, cheapest(len(a), lambda o, b=b: eager(b, o))[1]) / eager(a, by_size(a)) - 1) < 1e-9  # type: ignore[misc]
+        abs(eager(a, cheapest(len(a), partial(eager, b))[1]) / eager(a, by_size(a)) - 1) < 1e-9
         for a, b in zip(flat, hashed, strict=True)
     )
     counted = optimal(eager_trials(given, by_size))
