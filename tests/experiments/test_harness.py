@@ -49,7 +49,7 @@ def test_an_alias_is_its_own_record_of_one_run() -> None:
 
 
 def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert registry.known()[:7] == ("T1", "T2", "T3", "T4", "T5", "T6", "T9")
+    assert tuple(n for n in registry.known() if n[0] == "T")[:7] == ("T1", "T2", "T3", "T4", "T5", "T6", "T9")
     assert registry.known({"T2": "a", "T10": "b", "G3": "c"}, {"T1": "G3"}) == ("G3", "T1", "T2", "T10")
     module = ModuleType("made_up")
     module.ENTRY = entry("G3", GOOD)  # type: ignore[attr-defined]
@@ -61,7 +61,7 @@ def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_module_is_the_entry_it_is_registered_as() -> None:
-    assert [n for n, e in registry.chosen(["all"]) if n != e.id] == []
+    assert [n for n, e in registry.chosen(["all"]) if registry.ALIASES.get(n, n) != e.id] == []
 
 
 def call(*arguments: str) -> tuple[int, str, str]:
@@ -92,7 +92,7 @@ def test_the_command_fails_when_an_entry_fails(monkeypatch: pytest.MonkeyPatch) 
 def test_unknown_entries() -> None:
     status, out, err = call("T3", "T77")
     assert (status, out) == (2, "")
-    assert "there is no entry T77; there are T1, T2" in err
+    assert "there is no entry T77; there are G1, G" in err
 
 
 def test_plots(tmp_path: Path) -> None:

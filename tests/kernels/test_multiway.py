@@ -131,4 +131,4 @@ def test_counters_have_their_places() -> None:
     # row 2 finds row 1, and then nothing in the empty third window; row 3 finds both
     assert (counts.looked, counts.comparisons, counts.scanned, counts.results) == (3, 3, 3, 1)
     assert (counts.chains, counts.ages, counts.inserts, counts.peak) == (6, 3, 3, 3)
-    assert len(counts.__dataclass_fields__) == k.COUNTERS
+    assert counts.spent == (0, 1, 2) and len(counts.__dataclass_fields__) == k.COUNTERS + 1

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from muntin.experiments.joins.parameters import (
+    ONE_FAST,
+    TABLE_5,
+    TABLE_5_5,
+    TABLE_5_5_PRINTED,
+    TABLE_6,
+    TABLE_7,
+    equal,
+    streams,
+)
 from muntin.optimizer.multiway.streams import JoinStream
 
+__all__ = [
+    "EQUAL",
+    "ONE_FAST",
+    "TABLE_5",
+    "TABLE_5_5",
+    "TABLE_5_5_PRINTED",
+    "TABLE_6",
+    "TABLE_7",
+    "some_streams",
+    "streams",
+]
 
-def streams(*parameters: tuple[float, float, float]) -> tuple[JoinStream, ...]:
-    return tuple(JoinStream(*p) for p in parameters)
-
-
-TABLE_5 = streams((10, 100, 500), (1, 100, 50), (1, 200, 40), (3, 100, 5))
-"""Golab & Ozsu Table 5, thesis Table 5.3."""
-TABLE_6 = streams((100, 100, 200), (1, 100, 200), (1, 100, 20), (3, 100, 2))
-TABLE_7 = streams((11, 100, 200), (10, 100, 100), (1, 100, 65), (1, 100, 20))
-"""Golab & Ozsu Table 7, thesis Table 5.6."""
-TABLE_5_5 = streams((10, 100, 40), (1, 100, 100), (1, 100, 8), (1, 100, 5))
-"""Thesis Table 5.5, with the rate of stream 1 that gives its costs."""
-TABLE_5_5_PRINTED = streams((100, 100, 40), (1, 100, 100), (1, 100, 8), (1, 100, 5))
-EQUAL = streams(*[(1, 100, 50)] * 4)
-ONE_FAST = streams(*[(1, 100, 50)] * 3, (10, 100, 50))
+EQUAL = equal(4)
 
 
 @st.composite

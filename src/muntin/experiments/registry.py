@@ -10,10 +10,16 @@ from muntin.experiments.harness import Entry
 
 _THESIS = "muntin.experiments.thesis"
 
-MODULES: dict[str, str] = {f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))}
+_JOINS = "muntin.experiments.joins"
+
+MODULES: dict[str, str] = {
+    **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
+    **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in (1, 3, 5, 6, 7, 8, 9, 10, 15)},
+    **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in (33,)},
+}
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 
-ALIASES: dict[str, str] = {}
+ALIASES: dict[str, str] = {"T30": "G3", "T31": "G8", "T32": "G10"}
 """Id -> the id of the same thing in another document; each alias is a record of its own."""
 
 

@@ -3,7 +3,8 @@ hash bucket of it, a chain of rows.
 
 A chain is a queue in order of arrival, a plain list, or one partition of a calendar queue, sorted by expiry. A row is
 named by its number in the merged input; -1 is none. What walks over the chains is in ``multiway_loops``, the strategies
-are in ``multiway_eager``, ``multiway_lazy`` and ``multiway_batch``.
+are in ``multiway_eager``, ``multiway_lazy`` and ``multiway_batch``. Their entry points take a whole ``State``; inner
+functions take its arrays one by one, because a tuple of arrays is slow to hand from call to call.
 """
 
 from __future__ import annotations
@@ -20,6 +21,30 @@ FIFO, LIST, CALENDAR, NEVER = 0, 1, 2, 3
 """How the rows of a window expire: in order of arrival (WKS); in any order, by looking through chains (WK, and STR with
 an expiry that is set later) or from partitions sorted by expiry (WK); by negative tuples or by count alone."""
 
+TS, STREAM, NUMBER, PARTNER, FOLLOW, PREV, NEXT, UNTIL, VALUE = range(9)
+"""Columns of ``cells``. ``NUMBER``: of the row in its stream, from 1. ``PARTNER``: of a negative tuple the row that it
+undoes, else -1. ``FOLLOW``: the stream's next row, or N. ``PREV``, ``NEXT``: links. ``UNTIL``: the last instant at
+which the row joins (ts + T; Algorithm 5 lets a negative tuple set it). Attribute a is in column VALUE + a."""
+
+KIND, ROWS, HASHED, BUCKETS, PARTS, WIDTH, FIRST, START, PLACE = range(9)
+NEWS, CAME, GONE, SWEPT, SPENT = range(9, 14)
+"""Columns of ``wins``. What a window is: kind of chain, rows of a count window or 0, attribute of the hash index,
+number of buckets, partitions of a bucket and their width in time, number of its first chain, where its rows begin in
+``at``, position of its new rows in the order for them. What it is now: the first row since the last re-execution, or
+-1; rows that have come, and have left a count window; up to when it has been expired; tuples that inner loops have
+looked at for its new rows."""
+
+POSITION_STREAM, LOOKUP, LOOKUP_VALUE, TESTS = 0, 1, 2, 3
+"""Columns of ``orders`` at a position: its stream; position and attribute whose value names the bucket, or -1 to go
+through all; then tests of four columns each: own attribute or -1, position compared with, its attribute, width. A test
+holds if the two values differ by at most the width."""
+
+HEAD, TAIL, FRESH = 0, 1, 2
+"""Columns of ``chains``: its ends, and the last row before those since the last re-execution."""
+
+CURSOR, CHAIN, LAST_CHAIN, ROW = 0, 1, 2, 3
+"""Columns of ``stack``: next row and chains of a loop, and the row that it holds."""
+
 COMPARISONS, LOOKED, SCANNED, TIMES, CHAINS, AGES, SEARCHED, DELETIONS, INSERTS, RESULTS, HELD, PEAK = range(12)
 """Places of the counters.
 
@@ -34,233 +59,150 @@ LAST, DUE, DONE = 0, 1, 2
 """Places of the clock: when all windows were last expired, the next re-execution, the rows processed."""
 
 
-class Rows(NamedTuple):
-    """The merged input, in time order; N rows, ``a`` attributes.
-
-    ts: int64[N]; stream: int64[N]; partner: int64[N], of a negative tuple the row that it undoes, else -1;
-    number: int64[N], the row's number in its stream from 1; values: int64[a, N]; follow: int64[N], the stream's next
-    row or N; at: int64[N], rows by stream; start: int64[n + 1], where each stream begins in ``at``.
-    """
-
-    ts: Ints
-    stream: Ints
-    partner: Ints
-    number: Ints
-    values: Ints
-    follow: Ints
-    at: Ints
-    start: Ints
-
-
-class Plan(NamedTuple):
-    """Windows, join orders and what is compared where; n streams, K tests at most at a position.
-
-    order: int64[n, n], per origin the streams from the outermost loop inwards; place: int64[n], the origin's own
-    position; tests: int64[n, n, K, 4], (own attribute or -1, position compared with, its attribute, width): a test
-    holds if the two differ by at most ``width``; lookup: int64[n, n, 2], position and attribute whose value names the
-    bucket, or -1 to go through all; kind, hashed, buckets, parts, width, rows: int64[n]: kind of chain, attribute in
-    the hash index, number of buckets, partitions of a bucket and their width in time, rows of a count window or 0;
-    first: int64[n + 1], number of each window's first chain.
-    """
-
-    order: Ints
-    place: Ints
-    tests: Ints
-    lookup: Ints
-    kind: Ints
-    hashed: Ints
-    buckets: Ints
-    parts: Ints
-    width: Ints
-    rows: Ints
-    first: Ints
-
-
 class State(NamedTuple):
-    """What a run keeps.
+    """A run: N rows in time order, n streams.
 
-    nxt, prv: int64[N], links; until: int64[N], expiry of each row, the last instant at which it joins (ts + T;
-    Algorithm 5 lets a negative tuple set it); head, tail, fresh: int64[chains], ends, and the last row before those
-    since the last re-execution; news: int64[n], first of them per stream, or -1; came, gone: int64[n], rows that have
-    arrived and, in a count window, have left; swept: int64[n], up to when a window has been expired; upto:
-    int64[n, N or 1], for count windows the rows that had arrived before a row; cursor, chain, last, held: int64[n], of
-    the loops; sink: int64[room, n + 2], results: a row per stream, 1 or -1, when; work:
-    int64[COUNTERS]; clock: int64[3].
+    cells: int64[N, VALUE + attributes]; wins: int64[n, 14]; orders: int64[n, n, TESTS + 4 tests], per origin and
+    position from the outermost; chains: int64[chains, 3]; stack: int64[n, 4]; work: int64[COUNTERS]; clock: int64[3];
+    at: int64[N], rows by stream; upto: int64[n, N or 1], for count windows the rows that had come before a row;
+    sink: int64[room, n + 2], results: a row per stream, 1 or -1, when reported. Without room they are only counted.
     """
 
-    nxt: Ints
-    prv: Ints
-    until: Ints
-    head: Ints
-    tail: Ints
-    fresh: Ints
-    news: Ints
-    came: Ints
-    gone: Ints
-    swept: Ints
-    upto: Ints
-    cursor: Ints
-    chain: Ints
-    last: Ints
-    held: Ints
-    sink: Ints
+    cells: Ints
+    wins: Ints
+    orders: Ints
+    chains: Ints
+    stack: Ints
     work: Ints
     clock: Ints
-
-
-def new_state(rows: Rows, plan: Plan, exp: Ints, room: int = 0) -> State:
-    """An empty state. ``exp``: int64[N], the last instant at which each row joins. ``room``: results to keep; with 0
-    they are only counted."""
-    size, n, chains = len(rows.ts), len(plan.place), int(plan.first[-1])
-
-    def none(count: int) -> Ints:
-        return np.full(count, -1, np.int64)
-
-    return State(
-        nxt=none(size),
-        prv=none(size),
-        until=exp.astype(np.int64).copy(),
-        head=none(chains),
-        tail=none(chains),
-        fresh=none(chains),
-        news=none(n),
-        came=np.zeros(n, np.int64),
-        gone=np.zeros(n, np.int64),
-        swept=none(n),
-        upto=np.zeros((n, size if plan.rows.any() else 1), np.int64),
-        cursor=none(n),
-        chain=none(n),
-        last=none(n),
-        held=none(n),
-        sink=np.zeros((room, n + 2), np.int64),
-        work=np.zeros(COUNTERS, np.int64),
-        clock=np.array([-1, -1, 0], np.int64),
-    )
+    at: Ints
+    upto: Ints
+    sink: Ints
 
 
 @nb.njit(cache=True)
-def chain_of(rows, plan, state, i):  # type: ignore[no-untyped-def]
+def chain_of(cells, wins, i):  # type: ignore[no-untyped-def]
     """The chain that row i belongs in."""
-    s = rows.stream[i]
-    bucket = rows.values[plan.hashed[s], i] % plan.buckets[s]
-    part = (state.until[i] // plan.width[s]) % plan.parts[s] if plan.kind[s] == CALENDAR else 0
-    return plan.first[s] + bucket * plan.parts[s] + part
+    s = cells[i, STREAM]
+    c = wins[s, FIRST] + (cells[i, VALUE + wins[s, HASHED]] % wins[s, BUCKETS]) * wins[s, PARTS]
+    if wins[s, KIND] == CALENDAR:
+        c += (cells[i, UNTIL] // wins[s, WIDTH]) % wins[s, PARTS]
+    return c
 
 
 @nb.njit(cache=True)
-def held_more(state):  # type: ignore[no-untyped-def]
+def held_more(work):  # type: ignore[no-untyped-def]
     """One more row is held."""
-    state.work[HELD] += 1
-    state.work[PEAK] = max(state.work[PEAK], state.work[HELD])
+    work[HELD] += 1
+    work[PEAK] = max(work[PEAK], work[HELD])
 
 
 @nb.njit(cache=True)
-def insert(rows, plan, state, i):  # type: ignore[no-untyped-def]
+def insert(cells, wins, chains, work, i):  # type: ignore[no-untyped-def]
     """Row i at the tail of its chain; into a calendar's partition where its expiry belongs, searched for from the
     tail."""
-    c = chain_of(rows, plan, state, i)
-    p, q = state.tail[c], -1
-    if plan.kind[rows.stream[i]] == CALENDAR:
-        while p >= 0 and state.until[p] > state.until[i]:
-            state.work[SEARCHED] += 1
-            p, q = state.prv[p], p
-    state.prv[i], state.nxt[i] = p, q
+    c = chain_of(cells, wins, i)
+    p, q = chains[c, TAIL], -1
+    if wins[cells[i, STREAM], KIND] == CALENDAR:
+        while p >= 0 and cells[p, UNTIL] > cells[i, UNTIL]:
+            work[SEARCHED] += 1
+            p, q = cells[p, PREV], p
+    cells[i, PREV], cells[i, NEXT] = p, q
     if p < 0:
-        state.head[c] = i
+        chains[c, HEAD] = i
     else:
-        state.nxt[p] = i
+        cells[p, NEXT] = i
     if q < 0:
-        state.tail[c] = i
+        chains[c, TAIL] = i
     else:
-        state.prv[q] = i
-    state.work[INSERTS] += 1
+        cells[q, PREV] = i
+    work[INSERTS] += 1
 
 
 @nb.njit(cache=True)
-def unlink(state, c, i):  # type: ignore[no-untyped-def]
+def arrive(cells, wins, chains, work, i):  # type: ignore[no-untyped-def]
+    """Row i enters its window."""
+    insert(cells, wins, chains, work, i)
+    wins[cells[i, STREAM], CAME] += 1
+    held_more(work)
+
+
+@nb.njit(cache=True)
+def unlink(cells, chains, work, c, i):  # type: ignore[no-untyped-def]
     """Row i out of chain c."""
-    p, q = state.prv[i], state.nxt[i]
+    p, q = cells[i, PREV], cells[i, NEXT]
     if p < 0:
-        state.head[c] = q
+        chains[c, HEAD] = q
     else:
-        state.nxt[p] = q
+        cells[p, NEXT] = q
     if q < 0:
-        state.tail[c] = p
+        chains[c, TAIL] = p
     else:
-        state.prv[q] = p
-    state.work[DELETIONS] += 1
-    state.work[HELD] -= 1
+        cells[q, PREV] = p
+    work[DELETIONS] += 1
+    work[HELD] -= 1
 
 
 @nb.njit(cache=True)
-def search(rows, plan, state, i):  # type: ignore[no-untyped-def]
-    """The chain in which row i is, looked for from the head of its bucket; -1 if it is not there."""
-    c = chain_of(rows, plan, state, i)
-    node = state.head[c]
+def search(cells, wins, chains, work, i):  # type: ignore[no-untyped-def]
+    """The chain in which row i is, looked for from its head; -1 if it is not there."""
+    c = chain_of(cells, wins, i)
+    node = chains[c, HEAD]
     while node >= 0:
-        state.work[SEARCHED] += 1
+        work[SEARCHED] += 1
         if node == i:
             return c
-        node = state.nxt[node]
+        node = cells[node, NEXT]
     return -1
 
 
 @nb.njit(cache=True)
-def _expire_chain(plan, state, s, c, before):  # type: ignore[no-untyped-def]
-    state.work[CHAINS] += 1
-    node = state.head[c]
+def _expire_chain(cells, wins, chains, work, s, c, before):  # type: ignore[no-untyped-def]
+    work[CHAINS] += 1
+    node = chains[c, HEAD]
     while node >= 0:
-        state.work[AGES] += 1
-        q = state.nxt[node]
-        if state.until[node] < before:
-            unlink(state, c, node)
-        elif plan.kind[s] != LIST:
+        work[AGES] += 1
+        q = cells[node, NEXT]
+        if cells[node, UNTIL] < before:
+            unlink(cells, chains, work, c, node)
+        elif wins[s, KIND] != LIST:
             break
         node = q
 
 
 @nb.njit(cache=True)
-def expire(rows, plan, state, s, before):  # type: ignore[no-untyped-def]
+def expire(cells, wins, chains, work, s, before):  # type: ignore[no-untyped-def]
     """Window s loses the rows whose last instant is before ``before`` (G 6.1: the head of every chain moves on).
 
     Every chain is visited; of a calendar queue the partitions that time has passed since the last expiry.
     """
-    if plan.kind[s] == NEVER:
+    if wins[s, KIND] == NEVER:
         return
-    low, high = 0, plan.parts[s] - 1
-    if plan.kind[s] == CALENDAR:
-        high = (before - 1) // plan.width[s]
-        low = max(state.swept[s] // plan.width[s], high - plan.parts[s] + 1)
-    for bucket in range(plan.buckets[s]):
+    low, high, parts = 0, wins[s, PARTS] - 1, wins[s, PARTS]
+    if wins[s, KIND] == CALENDAR:
+        high = (before - 1) // wins[s, WIDTH]
+        low = max(wins[s, SWEPT] // wins[s, WIDTH], high - parts + 1)
+    for bucket in range(wins[s, BUCKETS]):
         for part in range(low, high + 1):
-            _expire_chain(plan, state, s, plan.first[s] + bucket * plan.parts[s] + part % plan.parts[s], before)
-    state.swept[s] = before
+            _expire_chain(cells, wins, chains, work, s, wins[s, FIRST] + bucket * parts + part % parts, before)
+    wins[s, SWEPT] = before
 
 
 @nb.njit(cache=True)
-def overflow(rows, plan, state, s):  # type: ignore[no-untyped-def]
+def overflow(cells, wins, chains, work, at, s):  # type: ignore[no-untyped-def]
     """Count window s keeps the last of the rows that have come. Those that leave are found by their number, as in a
     circular array, and each is the head of its chain."""
-    while state.came[s] - state.gone[s] > plan.rows[s]:
-        i = rows.at[rows.start[s] + state.gone[s]]
-        unlink(state, chain_of(rows, plan, state, i), i)
-        state.gone[s] += 1
+    while wins[s, CAME] - wins[s, GONE] > wins[s, ROWS]:
+        i = at[wins[s, START] + wins[s, GONE]]
+        unlink(cells, chains, work, chain_of(cells, wins, i), i)
+        wins[s, GONE] += 1
 
 
 @nb.njit(cache=True)
-def expire_all(rows, plan, state, before):  # type: ignore[no-untyped-def]
-    """Every window loses the rows whose last instant is before ``before``, or those that its size leaves no room
-    for."""
-    for s in range(len(plan.place)):
-        if plan.rows[s] > 0:
-            overflow(rows, plan, state, s)
+def expire_all(cells, wins, chains, work, at, before):  # type: ignore[no-untyped-def]
+    """Every window loses the rows whose last instant is before ``before``, or those that its size has no room for."""
+    for s in range(len(wins)):
+        if wins[s, ROWS] > 0:
+            overflow(cells, wins, chains, work, at, s)
         else:
-            expire(rows, plan, state, s, before)
-
-
-@nb.njit(cache=True)
-def arrive(rows, plan, state, i):  # type: ignore[no-untyped-def]
-    """Row i enters its window."""
-    insert(rows, plan, state, i)
-    state.came[rows.stream[i]] += 1
-    held_more(state)
+            expire(cells, wins, chains, work, s, before)

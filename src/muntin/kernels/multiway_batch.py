@@ -7,135 +7,160 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from muntin.kernels.multiway import DONE, DUE, HELD, SCANNED, TIMES, expire_all, held_more, insert, search, unlink
-from muntin.kernels.multiway_loops import advance, emit, enter, matches
+from muntin.kernels.multiway import (
+    DONE,
+    DUE,
+    FOLLOW,
+    HELD,
+    LOOKED,
+    NEWS,
+    PARTNER,
+    ROW,
+    SCANNED,
+    SPENT,
+    STREAM,
+    TIMES,
+    TS,
+    UNTIL,
+    VALUE,
+    expire_all,
+    held_more,
+    insert,
+    search,
+    unlink,
+)
+from muntin.kernels.multiway_loops import UNEXPIRED, UNTIMED, emit, enter, scan
 
 
 @nb.njit(cache=True)
-def _together(rows, state):  # type: ignore[no-untyped-def]
+def _together(cells, stack, work):  # type: ignore[no-untyped-def]
     """From when to when all rows but the outermost are alive."""
-    since, until = rows.ts[state.held[1]], state.until[state.held[1]]
-    for d in range(2, len(state.held)):
-        since, until = max(since, rows.ts[state.held[d]]), min(until, state.until[state.held[d]])
-    state.work[TIMES] += len(state.held) - 1
+    since, until = cells[stack[1, ROW], TS], cells[stack[1, ROW], UNTIL]
+    for d in range(2, len(stack)):
+        since, until = max(since, cells[stack[d, ROW], TS]), min(until, cells[stack[d, ROW], UNTIL])
+    work[TIMES] += len(stack) - 1
     return since, until
 
 
 @nb.njit(cache=True)
-def _leaf(rows, plan, state, o, group, restore, now):  # type: ignore[no-untyped-def]
+def _leaf(cells, orders, stack, work, sink, o, group, restore, now):  # type: ignore[no-untyped-def]
     """The product of what is held with the group, after the final test of each with restore."""
     since, until = (0, 0)
     if restore:
-        since, until = _together(rows, state)
+        since, until = _together(cells, stack, work)
         if since > until:
             return
     for g in group:
-        state.held[0] = g
+        stack[0, ROW] = g
         if restore:
-            state.work[TIMES] += 2
-            if rows.ts[g] > until or since > state.until[g]:
-                state.work[SCANNED] += 1
+            work[TIMES] += 2
+            if cells[g, TS] > until or since > cells[g, UNTIL]:
+                work[SCANNED] += 1
                 continue
-        emit(plan, state, o, 1, now)
+        emit(orders, stack, work, sink, o, nb.int64(1), now)
+    stack[0, ROW] = group[0]
 
 
 @nb.njit(cache=True)
-def _group_loops(rows, plan, state, o, group, restore, now):  # type: ignore[no-untyped-def]
-    first = rows.ts[group].min()
-    deepest, d = len(state.held) - 1, 1
-    state.held[0] = group[0]
-    enter(rows, plan, state, o, 1, -1)
+def _nested(cells, wins, orders, chains, stack, work, upto, sink, o, group, restore, now):  # type: ignore[no-untyped-def]
+    """All loops for a group of new tuples of stream o with the same value.
+
+    With restore, rows that had expired before the earliest of the group, which is its first, are passed over.
+    """
+    timed, none = UNEXPIRED if restore else UNTIMED, nb.int64(-1)
+    deepest, d, before = len(stack) - 1, 1, work[LOOKED]
+    stack[0, ROW] = group[0]
+    enter(cells, wins, orders, chains, stack, o, d, none)
     while d > 0:
-        node = advance(rows, plan, state, o, d, -1, 0)
+        node = scan(cells, wins, orders, chains, stack, work, upto, o, d, none, none, timed)
         if node < 0:
             d -= 1
             continue
-        if restore:
-            state.work[TIMES] += 1
-            if state.until[node] < first:
-                continue
-        if not matches(rows, plan, state, o, d, node):
-            continue
-        state.held[d] = node
+        stack[d, ROW] = node
         if d == deepest:
-            _leaf(rows, plan, state, o, group, restore, now)
-            state.held[0] = group[0]
+            _leaf(cells, orders, stack, work, sink, o, group, restore, now)
         else:
             d += 1
-            enter(rows, plan, state, o, d, -1)
+            enter(cells, wins, orders, chains, stack, o, d, none)
+    wins[o, SPENT] += work[LOOKED] - before
 
 
 @nb.njit(cache=True)
-def _take_batch(rows, plan, state, s, limit, restore, now):  # type: ignore[no-untyped-def]
+def _take_batch(cells, wins, chains, work, s, limit, restore, now):  # type: ignore[no-untyped-def]
     """Insert the new rows of a stream; those that have expired by now only to restore their results."""
-    count, k = 0, state.news[s]
+    count, k = 0, wins[s, NEWS]
     while 0 <= k < limit:
         count += 1
-        k = rows.follow[k]
-    batch, used, k = np.empty(count, np.int64), 0, state.news[s]
+        k = cells[k, FOLLOW]
+    batch, used, k = np.empty(count, np.int64), 0, wins[s, NEWS]
     for _ in range(count):
-        state.work[SCANNED] += 1
-        if restore or state.until[k] >= now:
-            insert(rows, plan, state, k)
+        work[SCANNED] += 1
+        if restore or cells[k, UNTIL] >= now:
+            insert(cells, wins, chains, work, k)
             batch[used] = k
             used += 1
         else:
-            state.work[HELD] -= 1
-        k = rows.follow[k]
-    state.news[s] = -1
+            work[HELD] -= 1
+        k = cells[k, FOLLOW]
+    wins[s, NEWS] = -1
     return batch[:used]
 
 
 @nb.njit(cache=True)
-def _execute(rows, plan, state, by, limit, delta, restore, now):  # type: ignore[no-untyped-def]
-    for o in range(len(plan.place)):
-        batch = _take_batch(rows, plan, state, o, limit, restore, now)
-        values = rows.values[by[o]][batch]
-        batch = batch[np.argsort(values, kind="mergesort")]
+def _execute(state, by, limit, delta, restore, now):  # type: ignore[no-untyped-def]
+    cells, wins, orders, chains, stack, work, _, at, upto, sink = state
+    for o in range(len(wins)):
+        batch = _take_batch(cells, wins, chains, work, o, limit, restore, now)
+        values = np.empty(len(batch), np.int64)
+        for i in range(len(batch)):
+            values[i] = cells[batch[i], VALUE + by[o]]
+        by_value = np.argsort(values, kind="mergesort")
+        batch, values = batch[by_value], values[by_value]
         begin = 0
         for end in range(1, len(batch) + 1):
-            if end == len(batch) or rows.values[by[o], batch[end]] != rows.values[by[o], batch[begin]]:
-                _group_loops(rows, plan, state, o, batch[begin:end], restore, now)
+            if end == len(batch) or values[end] != values[begin]:
+                group = batch[begin:end]
+                _nested(cells, wins, orders, chains, stack, work, upto, sink, o, group, restore, now)
                 begin = end
-    expire_all(rows, plan, state, now if restore else now + delta)
+    expire_all(cells, wins, chains, work, at, now if restore else now + delta)
 
 
 @nb.njit(cache=True)
-def _negative(rows, plan, state, match, restore, now):  # type: ignore[no-untyped-def]
+def _negative(cells, wins, chains, work, match, restore, now):  # type: ignore[no-untyped-def]
     """Its row leaves at once, or with restore is given this instant as its last."""
-    s = rows.stream[match]
-    waits = 0 <= state.news[s] <= match
-    c = -1 if waits else search(rows, plan, state, match)
+    waits = 0 <= wins[cells[match, STREAM], NEWS] <= match
+    c = -1 if waits else search(cells, wins, chains, work, match)
     if restore:
-        state.until[match] = min(state.until[match], now)
+        cells[match, UNTIL] = min(cells[match, UNTIL], now)
     elif waits:
-        state.until[match] = -1
+        cells[match, UNTIL] = -1
     elif c >= 0:
-        unlink(state, c, match)
+        unlink(cells, chains, work, c, match)
 
 
 @nb.njit(cache=True)
-def batched(rows, plan, state, by, stop, delta, restore, finish):  # type: ignore[no-untyped-def]
+def batched(state, by, stop, delta, restore, finish):  # type: ignore[no-untyped-def]
     """Process the rows up to number ``stop``, joined at the multiples of ``delta``.
 
     ``by``: int64[n], each stream's join attribute, the same for all predicates. A negative tuple takes back nothing
     that has been reported. Times are not negative. ``finish``: the last execution too.
     """
-    for i in range(state.clock[DONE], stop):
-        now = rows.ts[i]
-        if now > state.clock[DUE]:
+    cells, wins, _, chains, _, work, clock, at, _, _ = state
+    for i in range(clock[DONE], stop):
+        now, s = cells[i, TS], cells[i, STREAM]
+        if now > clock[DUE]:
             due = -(-now // delta) * delta
-            if state.clock[DUE] >= 0:
-                _execute(rows, plan, state, by, i, delta, restore, state.clock[DUE])
-                if due > state.clock[DUE] + delta:  # executions without new rows do nothing but expire
-                    expire_all(rows, plan, state, due - delta if restore else due)
-            state.clock[DUE] = due
-        if rows.partner[i] >= 0:
-            _negative(rows, plan, state, rows.partner[i], restore, now)
+            if clock[DUE] >= 0:
+                _execute(state, by, i, delta, restore, clock[DUE])
+                if due > clock[DUE] + delta:  # executions without new rows do nothing but expire
+                    expire_all(cells, wins, chains, work, at, due - delta if restore else due)
+            clock[DUE] = due
+        if cells[i, PARTNER] >= 0:
+            _negative(cells, wins, chains, work, cells[i, PARTNER], restore, now)
             continue
-        held_more(state)
-        if state.news[rows.stream[i]] < 0:
-            state.news[rows.stream[i]] = i
-    state.clock[DONE] = max(stop, state.clock[DONE])
+        held_more(work)
+        if wins[s, NEWS] < 0:
+            wins[s, NEWS] = i
+    clock[DONE] = max(stop, clock[DONE])
     if finish:
-        _execute(rows, plan, state, by, stop, delta, restore, state.clock[DUE])
+        _execute(state, by, stop, delta, restore, clock[DUE])

@@ -5,26 +5,42 @@ from __future__ import annotations
 
 import numba as nb
 
-from muntin.kernels.multiway import DONE, LAST, NEVER, arrive, expire, expire_all, overflow, search, unlink
-from muntin.kernels.multiway_loops import UNEXPIRED, UNTIMED, loops
+from muntin.kernels.multiway import (
+    DONE,
+    KIND,
+    LAST,
+    NEVER,
+    PARTNER,
+    ROWS,
+    STREAM,
+    TS,
+    UNTIL,
+    arrive,
+    expire,
+    expire_all,
+    overflow,
+    search,
+    unlink,
+)
+from muntin.kernels.multiway_loops import UNEXPIRED, UNTIMED, nested
 
 
 @nb.njit(cache=True)
-def _make_room(rows, plan, state, s, now, every):  # type: ignore[no-untyped-def]
+def _make_room(cells, wins, chains, work, clock, at, s, now, every):  # type: ignore[no-untyped-def]
     """Expiry before the probes for a tuple of stream s."""
-    if plan.rows[s] > 0:
-        overflow(rows, plan, state, s)
+    if wins[s, ROWS] > 0:
+        overflow(cells, wins, chains, work, at, s)
     if every == 0:
-        for j in range(len(plan.place)):
+        for j in range(len(wins)):
             if j != s:
-                expire(rows, plan, state, j, now)
-    elif now // every != state.clock[LAST]:
-        expire_all(rows, plan, state, now)
-        state.clock[LAST] = now // every
+                expire(cells, wins, chains, work, j, now)
+    elif now // every != clock[LAST]:
+        expire_all(cells, wins, chains, work, at, now)
+        clock[LAST] = now // every
 
 
 @nb.njit(cache=True)
-def eager(rows, plan, state, stop, every):  # type: ignore[no-untyped-def]
+def eager(state, stop, every):  # type: ignore[no-untyped-def]
     """Process the rows up to number ``stop``, each joined as it arrives.
 
     ``every``: 0 expires the other windows before each probe (Algorithm 2), so that times need no test; else all windows
@@ -32,17 +48,21 @@ def eager(rows, plan, state, stop, every):  # type: ignore[no-untyped-def]
     either way. A negative tuple is joined like the row that it undoes, with results of sign -1, and that row deleted;
     it is ignored if the row has left already.
     """
+    cells, wins, orders, chains, stack, work, clock, at, upto, sink = state
     timed = UNTIMED if every == 0 else UNEXPIRED
-    for i in range(state.clock[DONE], stop):
-        s, now, match = rows.stream[i], rows.ts[i], rows.partner[i]
+    for i in range(clock[DONE], stop):
+        s, now, match = cells[i, STREAM], cells[i, TS], cells[i, PARTNER]
         if match < 0:
-            arrive(rows, plan, state, i)
-        _make_room(rows, plan, state, s, now, every)
-        if match < 0:
-            loops(rows, plan, state, s, i, i + 1, timed, 1, now)
-        elif plan.kind[s] == NEVER or state.until[match] >= now:
-            c = search(rows, plan, state, match)
-            if c >= 0:
-                loops(rows, plan, state, s, match, i + 1, timed, -1, now)
-                unlink(state, c, match)
-    state.clock[DONE] = max(stop, state.clock[DONE])
+            arrive(cells, wins, chains, work, i)
+        _make_room(cells, wins, chains, work, clock, at, s, now, every)
+        c, row, sign = -1, i, 1
+        if match >= 0:
+            if wins[s, KIND] == NEVER or cells[match, UNTIL] >= now:
+                c = search(cells, wins, chains, work, match)
+            if c < 0:
+                continue
+            row, sign = match, -1
+        nested(cells, wins, orders, chains, stack, work, upto, sink, s, row, i + 1, timed, sign, now)
+        if c >= 0:
+            unlink(cells, chains, work, c, match)
+    clock[DONE] = max(stop, clock[DONE])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER
 from muntin.experiments.joins.setting import Join, Strategy
-from muntin.experiments.joins.tables import grouping, plan_of
+from muntin.experiments.joins.tables import grouping, orders_table, windows_table
 from muntin.kernels import multiway as k
 from muntin.kernels.multiway_batch import batched
 from muntin.kernels.multiway_eager import eager
@@ -57,7 +57,7 @@ def merged(ts: Ints, stream: Ints, values: Ints, exp: Ints | None = None, partne
 @dataclass(frozen=True)
 class Counts:
     """What a run did; see ``kernels.multiway`` for what each one counts. ``held``, ``peak``: rows of state, at the end
-    and at most."""
+    and at most; ``spent``: ``looked`` by the stream of the new tuples."""
 
     comparisons: int
     looked: int
@@ -71,6 +71,7 @@ class Counts:
     results: int
     held: int
     peak: int
+    spent: tuple[int, ...]
 
     @property
     def expiry(self) -> int:
@@ -106,24 +107,37 @@ class Run:
         return sorted(tuple(int(i) for i in row) for row in self.rows)
 
 
-def prepared(given: Merged, streams: int) -> k.Rows:
-    """The kernel's arrays of the input. Negative tuples do not count as rows of a stream."""
-    size = len(given)
-    real = given.partner < 0
-    where = [np.flatnonzero(real & (given.stream == s)) for s in range(streams)]
-    number, follow = np.zeros(size, np.int64), np.full(size, size, np.int64)
+def new_state(join: Join, given: Merged, strategy: Strategy, room: int = 0) -> k.State:
+    """A run that has not begun; with ``room`` for results to keep.
+
+    Raises:
+        ConfigError: the strategy does not suit the join.
+    """
+    strategy.check(join)
+    size, n = len(given), join.width
+    real = given.partner < 0  # negative tuples do not count as rows of a stream
+    where = [np.flatnonzero(real & (given.stream == s)) for s in range(n)]
+    cells = np.full((size, k.VALUE + len(given.values)), -1, np.int64)
+    cells[:, [k.TS, k.STREAM]] = np.stack([given.ts, given.stream], axis=1)
+    cells[:, [k.PARTNER, k.UNTIL]] = np.stack([given.partner, given.exp], axis=1)
+    cells[:, k.VALUE :] = given.values.T
+    cells[:, k.FOLLOW] = size
     for rows in where:
-        number[rows] = np.arange(1, len(rows) + 1)
-        follow[rows[:-1]] = rows[1:]
-    return k.Rows(
-        ts=given.ts,
-        stream=given.stream,
-        partner=given.partner,
-        number=number,
-        values=given.values,
-        follow=follow,
+        cells[rows, k.NUMBER] = np.arange(1, len(rows) + 1)
+        cells[rows[:-1], k.FOLLOW] = rows[1:]
+    wins = windows_table(join, strategy)
+    wins[:, k.START] = np.cumsum([0, *(len(r) for r in where[:-1])])
+    return k.State(
+        cells=cells,
+        wins=wins,
+        orders=orders_table(join, strategy),
+        chains=np.full((sum(w.buckets * w.parts for w in join.windows), 3), -1, np.int64),
+        stack=np.full((n, 4), -1, np.int64),
+        work=np.zeros(k.COUNTERS, np.int64),
+        clock=np.array([-1, -1, 0], np.int64),
         at=np.concatenate(where).astype(np.int64),
-        start=np.cumsum([0, *(len(r) for r in where)]).astype(np.int64),
+        upto=np.zeros((n, size if wins[:, k.ROWS].any() else 1), np.int64),
+        sink=np.zeros((room, n + 2), np.int64),
     )
 
 
@@ -134,19 +148,17 @@ def run(join: Join, given: Merged, strategy: Strategy, keep: bool = False, warm:
     Raises:
         ConfigError: the strategy does not suit the join.
     """
-    plan, rows = plan_of(join, strategy), prepared(given, join.width)
-    state = k.new_state(rows, plan, given.exp)
-    step = stepper(join, strategy, rows, plan, state)
+    state, n = new_state(join, given, strategy), join.width
+    step = stepper(join, strategy, state)
     step(warm, False)
-    before = state.work.copy()
+    work, spent = state.work.copy(), state.wins[:, k.SPENT].copy()
     began = time.process_time()
     step(len(given), True)
     seconds = time.process_time() - began
-    counts = _counts(state.work, before)
+    counts = _counts(state, work, spent)
     if keep:
-        state = k.new_state(rows, plan, given.exp, int(state.work[k.RESULTS]))
-        stepper(join, strategy, rows, plan, state)(len(given), True)
-    n = join.width
+        state = new_state(join, given, strategy, int(state.work[k.RESULTS]))
+        stepper(join, strategy, state)(len(given), True)
     return Run(counts, seconds, len(given) - warm, state.sink[:, :n], state.sink[:, n], state.sink[:, n + 1])
 
 
@@ -154,20 +166,22 @@ Step = Callable[[int, bool], None]
 """(row to stop at, whether the input ends there)."""
 
 
-def stepper(join: Join, strategy: Strategy, rows: k.Rows, plan: k.Plan, state: k.State) -> Step:
+def stepper(join: Join, strategy: Strategy, state: k.State) -> Step:
     """The kernel of a strategy; it goes on from where it stopped."""
     tau, every = strategy.interval, strategy.expire
     match strategy.algorithm:
         case "eager":
-            return lambda stop, end: eager(rows, plan, state, stop, every)
+            return lambda stop, end: eager(state, stop, every)
         case "lazy":
-            return lambda stop, end: lazy(rows, plan, state, stop, tau, every or tau, strategy.careless, end)
+            return lambda stop, end: lazy(state, stop, tau, every or tau, strategy.careless, end)
         case _:
             by, restore = grouping(join), strategy.algorithm == "restore"
-            return lambda stop, end: batched(rows, plan, state, by, stop, tau, restore, end)
+            return lambda stop, end: batched(state, by, stop, tau, restore, end)
 
 
-def _counts(work: Ints, before: Ints) -> Counts:
-    spent = work - before
-    spent[[k.HELD, k.PEAK]] = work[[k.HELD, k.PEAK]]
-    return Counts(*(int(c) for c in spent))
+def _counts(state: k.State, work: Ints, spent: Ints) -> Counts:
+    done = state.work - work
+    done[[k.HELD, k.PEAK]] = state.work[[k.HELD, k.PEAK]]
+    names = [f.name for f in fields(Counts)][:-1]
+    by_origin = tuple(int(c) for c in state.wins[:, k.SPENT] - spent)
+    return Counts(**{n: int(c) for n, c in zip(names, done, strict=True)}, spent=by_origin)

@@ -8,6 +8,7 @@ import numpy as np
 from muntin.core.errors import ConfigError
 from muntin.experiments.joins.setting import Edge, Join, Order, Strategy, Window
 from muntin.kernels import multiway as k
+from muntin.kernels.multiway import Ints
 
 Column = tuple[int, int]
 """Stream and attribute."""
@@ -53,37 +54,34 @@ def _turned(e: Edge) -> Edge:
     return Edge(e.right, e.left, e.width, e.of_right, e.of_left)
 
 
-def plan_of(join: Join, strategy: Strategy) -> k.Plan:
-    """The arrays of ``kernels.multiway.Plan``.
-
-    Raises:
-        ConfigError: the strategy does not suit the join.
-    """
-    strategy.check(join)
+def orders_table(join: Join, strategy: Strategy) -> Ints:
+    """``orders`` of ``kernels.multiway``."""
     n = join.width
     tests = [[tests_at(join, order, d) for d in range(n)] for order in strategy.orders]
-    table = np.full((n, n, max(1, max(len(t) for row in tests for t in row)), 4), -1, np.int64)
-    lookup = np.full((n, n, 2), -1, np.int64)
+    most = max(1, max(len(t) for row in tests for t in row))
+    table = np.full((n, n, k.TESTS + 4 * most), -1, np.int64)
     for o, order in enumerate(strategy.orders):
         for d in range(n):
+            table[o, d, k.POSITION_STREAM] = order[d]
             for i, test in enumerate(tests[o][d]):
-                table[o, d, i] = test
-                if test[3] == 0 and test[1] < d and test[0] == join.windows[order[d]].hashed:
-                    lookup[o, d] = test[1], test[2]
-    chains = [w.buckets * w.parts for w in join.windows]
-    return k.Plan(
-        order=np.array(strategy.orders, np.int64),
-        place=np.array([order.index(o) for o, order in enumerate(strategy.orders)], np.int64),
-        tests=table,
-        lookup=lookup,
-        kind=np.array([_kind(w, strategy) for w in join.windows], np.int64),
-        hashed=np.array([w.hashed for w in join.windows], np.int64),
-        buckets=np.array([w.buckets for w in join.windows], np.int64),
-        parts=np.array([w.parts for w in join.windows], np.int64),
-        width=np.array([-(-w.reach // w.parts) for w in join.windows], np.int64),
-        rows=np.array([w.rows for w in join.windows], np.int64),
-        first=np.array([0, *np.cumsum(chains)], np.int64),
-    )
+                own, e, attribute, width = test
+                table[o, d, k.TESTS + 4 * i : k.TESTS + 4 * i + 4] = test
+                if width == 0 and e < d and own == join.windows[order[d]].hashed:
+                    table[o, d, [k.LOOKUP, k.LOOKUP_VALUE]] = e, attribute
+    return table
+
+
+def windows_table(join: Join, strategy: Strategy) -> Ints:
+    """``wins`` of ``kernels.multiway`` before the first row; ``START`` is not known here."""
+    table = np.zeros((join.width, k.SPENT + 1), np.int64)
+    chains = 0
+    for n, w in enumerate(join.windows):
+        fixed = _kind(w, strategy), w.rows, w.hashed, w.buckets, w.parts, -(-w.reach // w.parts), chains
+        table[n, : k.FIRST + 1] = fixed
+        table[n, k.PLACE] = strategy.orders[n].index(n)
+        table[n, [k.NEWS, k.SWEPT]] = -1
+        chains += w.buckets * w.parts
+    return table
 
 
 def _kind(window: Window, strategy: Strategy) -> int:
@@ -98,7 +96,7 @@ def _kind(window: Window, strategy: Strategy) -> int:
             return k.LIST if strategy.algorithm == "restore" else k.NEVER
 
 
-def grouping(join: Join) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def grouping(join: Join) -> Ints:
     """int64[n]: the attribute of each stream by which Algorithms 4 and 5 group new tuples.
 
     Raises:

@@ -13,6 +13,12 @@ lazy naive     lambda (T + tau)         lambda tau, at their place 1 / tau
 general        lambda (T + tau)         lambda tau, by own order   1 / tau
 =============  =======================  =========================  ============================
 
+Under lazy evaluation the documents' formulas let all that a window holds join. Their algorithms also compare
+timestamps, with the new tuple at its place and below it, so that what had expired or had not come yet is looked at but
+neither compared nor passed on. ``count`` says what is counted: "held", as the documents do; "looked", the tuples that
+such loops look at; "compared", the attributes that they compare (both not in the documents). New tuples on top gain
+most.
+
 A hash index shows one bucket of b, so 1 / b of the window; what is found does not change. With b = 1 everywhere these
 are the nested loops, with b > 1 on some windows the hybrid. Insertion and expiry are left out: they do not depend on
 the order. ``*_terms`` give the cost by origin (C_i, thesis X_i; L_i; G_i; H_i), as many numbers as streams. Streams and
@@ -22,10 +28,14 @@ costs O(n).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
 
 from muntin.optimizer.multiway.streams import JoinStream, Order, checked
+
+Count = OneOf["held", "looked", "compared"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,20 @@ def eager_term(streams: Sequence[JoinStream], loops: Sequence[int], origin: int,
     return streams[origin].rate * comparisons(run)
 
 
-def lazy_term(streams: Sequence[JoinStream], loops: Sequence[int], origin: int, tau: float) -> float:
+def lazy_term(
+    streams: Sequence[JoinStream], loops: Sequence[int], origin: int, tau: float, count: Count = "held"
+) -> float:
     """Comparisons per unit time for new tuples of ``origin``, in batches every ``tau``, down ``loops`` (all streams).
 
     Every other window shows T + tau of its stream, wherever it stands.
     """
-    run = [_new(s, s.rate * tau) if k == origin else _window(s, late=tau) for k in loops for s in (streams[k],)]
+    place, new = list(loops).index(origin), streams[origin].rate * tau
+    run = [_window(streams[k], late=tau) for k in loops[:place]]
+    alive = 1.0 if count == "held" else math.prod(streams[k].span / (streams[k].span + tau) for k in loops[:place])
+    seen = _new(streams[origin], new * alive if count == "compared" else new)
+    run.append(replace(seen, holds=new * alive))
+    late, dead = {"held": (tau, 0.0), "looked": (0.0, tau), "compared": (0.0, 0.0)}[count]
+    run += [_window(streams[k], late, dead) for k in loops[place + 1 :]]
     return comparisons(run) / tau
 
 
@@ -95,24 +113,30 @@ def eager_naive_terms(streams: Sequence[JoinStream], order: Sequence[int]) -> tu
     return tuple(eager_term(streams, order, i) for i in range(len(streams)))
 
 
-def lazy_terms(streams: Sequence[JoinStream], order: Sequence[int], tau: float) -> tuple[float, ...]:
+def lazy_terms(
+    streams: Sequence[JoinStream], order: Sequence[int], tau: float, count: Count = "held"
+) -> tuple[float, ...]:
     """L_i of LAZY MULTI-WAY: every ``tau`` the new tuples on top, the other windows in the global order."""
     order = checked(streams, order)
-    return general_terms(streams, [origin_on_top(order, i) for i in range(len(streams))], tau)
+    return general_terms(streams, [origin_on_top(order, i) for i in range(len(streams))], tau, count)
 
 
-def lazy_naive_terms(streams: Sequence[JoinStream], order: Sequence[int], tau: float) -> tuple[float, ...]:
+def lazy_naive_terms(
+    streams: Sequence[JoinStream], order: Sequence[int], tau: float, count: Count = "held"
+) -> tuple[float, ...]:
     """H_i of NAIVE MULTI-WAY, lazy: the order is kept, the new tuples stand for their window."""
-    return general_terms(streams, [order] * len(streams), tau)
+    return general_terms(streams, [order] * len(streams), tau, count)
 
 
-def general_terms(streams: Sequence[JoinStream], orders: Sequence[Sequence[int]], tau: float) -> tuple[float, ...]:
+def general_terms(
+    streams: Sequence[JoinStream], orders: Sequence[Sequence[int]], tau: float, count: Count = "held"
+) -> tuple[float, ...]:
     """GENERAL LAZY MULTI-WAY: ``orders[i]`` (all streams) for the new tuples of stream i, which may stand anywhere."""
     if len(orders) != len(streams):
         raise ValueError(f"one order for each of {len(streams)} origins, not {len(orders)}")
     if not tau > 0:
         raise ValueError(f"an interval of re-evaluation is positive: {tau}")
-    return tuple(lazy_term(streams, checked(streams, order), i, tau) for i, order in enumerate(orders))
+    return tuple(lazy_term(streams, checked(streams, order), i, tau, count) for i, order in enumerate(orders))
 
 
 def eager(streams: Sequence[JoinStream], order: Sequence[int], expiry: float = 0.0) -> float:
@@ -125,16 +149,16 @@ def eager_naive(streams: Sequence[JoinStream], order: Sequence[int]) -> float:
     return sum(eager_naive_terms(streams, order))
 
 
-def lazy(streams: Sequence[JoinStream], order: Sequence[int], tau: float) -> float:
+def lazy(streams: Sequence[JoinStream], order: Sequence[int], tau: float, count: Count = "held") -> float:
     """Comparisons per unit time of LAZY MULTI-WAY."""
-    return sum(lazy_terms(streams, order, tau))
+    return sum(lazy_terms(streams, order, tau, count))
 
 
-def lazy_naive(streams: Sequence[JoinStream], order: Sequence[int], tau: float) -> float:
+def lazy_naive(streams: Sequence[JoinStream], order: Sequence[int], tau: float, count: Count = "held") -> float:
     """Comparisons per unit time of NAIVE MULTI-WAY with lazy re-evaluation."""
-    return sum(lazy_naive_terms(streams, order, tau))
+    return sum(lazy_naive_terms(streams, order, tau, count))
 
 
-def general(streams: Sequence[JoinStream], orders: Sequence[Sequence[int]], tau: float) -> float:
+def general(streams: Sequence[JoinStream], orders: Sequence[Sequence[int]], tau: float, count: Count = "held") -> float:
     """Comparisons per unit time of GENERAL LAZY MULTI-WAY."""
-    return sum(general_terms(streams, orders, tau))
+    return sum(general_terms(streams, orders, tau, count))

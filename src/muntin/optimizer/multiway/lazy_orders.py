@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from muntin.optimizer.multiway.cost import lazy, lazy_term, origin_on_top
+from muntin.optimizer.multiway.cost import Count, lazy, lazy_term, origin_on_top
 from muntin.optimizer.multiway.heuristics import Places, Proposal, candidates, cheapest_of
 from muntin.optimizer.multiway.streams import JoinStream, Order
 
@@ -21,20 +21,25 @@ class LazyProposal:
     on_top: bool
 
 
-def lazy_order(streams: Sequence[JoinStream], tau: float, places: Places = "below_top") -> Proposal:
+def lazy_order(
+    streams: Sequence[JoinStream], tau: float, places: Places = "below_top", count: Count = "held"
+) -> Proposal:
     """The global order for LAZY MULTI-WAY: the heuristics for eager evaluation on windows of T + tau."""
     longer = [replace(s, span=s.span + tau) for s in streams]
-    return cheapest_of(candidates(longer, places), lambda order: lazy(streams, order, tau))
+    return cheapest_of(candidates(longer, places), lambda order: lazy(streams, order, tau, count))
 
 
-def general_orders(streams: Sequence[JoinStream], tau: float, places: Places = "below_top") -> LazyProposal:
+def general_orders(
+    streams: Sequence[JoinStream], tau: float, places: Places = "below_top", count: Count = "held"
+) -> LazyProposal:
     """An order by origin for GENERAL LAZY MULTI-WAY.
 
     For each origin the same heuristics, with tau in place of T for the window of the new tuples; beside them the order
-    of ``lazy_order`` with new tuples on top, which is as good while tau is small.
+    of ``lazy_order`` with new tuples on top, which is as good while tau is small. ``count`` as in ``cost``: by what the
+    algorithms really do new tuples on top stay good for longer.
     """
-    shared = lazy_order(streams, tau, places)
-    found = [_for_origin(streams, i, tau, shared.order, places) for i in range(len(streams))]
+    shared = lazy_order(streams, tau, places, count)
+    found = [_for_origin(streams, i, tau, shared.order, places, count) for i in range(len(streams))]
     return LazyProposal(
         tuple(p.order for p in found),
         sum(p.cost for p in found),
@@ -43,10 +48,12 @@ def general_orders(streams: Sequence[JoinStream], tau: float, places: Places = "
     )
 
 
-def _for_origin(streams: Sequence[JoinStream], i: int, tau: float, shared: Order, places: Places) -> Proposal:
+def _for_origin(
+    streams: Sequence[JoinStream], i: int, tau: float, shared: Order, places: Places, count: Count
+) -> Proposal:
     seen = [replace(s, span=tau if k == i else s.span + tau) for k, s in enumerate(streams)]
     tried = [origin_on_top(shared, i), *candidates(seen, places)]
-    return cheapest_of(tried, lambda order: lazy_term(streams, order, i, tau))
+    return cheapest_of(tried, lambda order: lazy_term(streams, order, i, tau, count))
 
 
 def _is_on_top(order: Order, origin: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import permutations
 
-from muntin.optimizer.multiway.cost import lazy_term
+from muntin.optimizer.multiway.cost import Count, lazy_term
 from muntin.optimizer.multiway.streams import JoinStream, Order
 
 Cost = Callable[[Order], float]
@@ -17,12 +17,19 @@ def ranking(n: int, cost: Cost) -> list[tuple[float, Order]]:
 
 
 def cheapest(n: int, cost: Cost) -> tuple[float, Order]:
-    """The cheapest of all orders of n streams, the first in number order among equals."""
-    return min((cost(order), order) for order in permutations(range(n)))
+    """The cheapest of all orders of n streams, the first in number order among equals (but for rounding)."""
+    found = [(cost(order), order) for order in permutations(range(n))]
+    least = min(found)[0] * (1 + 1e-12)
+    return next(pair for pair in found if pair[0] <= least)
 
 
-def cheapest_general(streams: Sequence[JoinStream], tau: float) -> tuple[float, tuple[Order, ...]]:
-    """The cheapest order for each origin of GENERAL LAZY MULTI-WAY: origins do not depend on each other."""
+def cheapest_general(
+    streams: Sequence[JoinStream], tau: float, count: Count = "held"
+) -> tuple[float, tuple[Order, ...]]:
+    """The cheapest order for each origin of GENERAL LAZY MULTI-WAY: origins do not depend on each other.
+
+    ``count`` as in ``cost``.
+    """
     n = len(streams)
-    best = [cheapest(n, lambda o, i=i: lazy_term(streams, o, i, tau)) for i in range(n)]  # type: ignore[misc]
+    best = [cheapest(n, lambda o, i=i: lazy_term(streams, o, i, tau, count)) for i in range(n)]  # type: ignore[misc]
     return sum(cost for cost, _ in best), tuple(order for _, order in best)
