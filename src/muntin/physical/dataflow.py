@@ -128,7 +128,8 @@ class _Planner(Negation):
             case Scan(window=Rows() as window):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
             case Scan(window=Range(rows=int()) as window):
-                return self.fired_window(self._unbounded(node), window)
+                fired = self.fired_window(self._unbounded(node), window)
+                return self.lasting(fired) if window.internal and not external else fired
             case Scan(window=Range(internal=True) as window):
                 plain = loose(replace(node, window=replace(window, internal=False)), ticks)
                 return self.lasting(plain) if not external else plain
