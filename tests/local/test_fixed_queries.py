@@ -32,8 +32,8 @@ QUERIES = {
     "istream-restore of distinct": "Istream-restore(SELECT DISTINCT k FROM A [RANGE 2 SECONDS SLIDE 4 SECONDS])",
     "join of internal windows": PAIRS.format(s=" INTERNAL"),
     "all results of internal windows": f"Rstream({PAIRS.format(s=' INTERNAL')})",
-    "internal rows with a partner": "SELECT k, v FROM A [RANGE 6 SECONDS INTERNAL] WHERE EXISTS (SELECT 1 FROM B [RANGE "
-    "3 SECONDS INTERNAL] WHERE B.k = A.k AND B.v > A.v)",
+    "internal rows with a partner": "SELECT k, v FROM A [RANGE 6 SECONDS INTERNAL] WHERE EXISTS (SELECT 1 FROM B "
+    "[RANGE 3 SECONDS INTERNAL] WHERE B.k = A.k AND B.v > A.v)",
     "internal rows with a partner, at evaluations": "SELECT k, v FROM A [RANGE 6 SECONDS SLIDE 4 SECONDS INTERNAL] "
     "WHERE k IN (SELECT k FROM B [RANGE 3 SECONDS SLIDE 4 SECONDS INTERNAL])",
     "sums of internal rows with a partner": "SELECT COUNT(*) AS n, SUM(v) AS s FROM A [RANGE 6 SECONDS INTERNAL] "
@@ -43,12 +43,12 @@ QUERIES = {
     "sums over internal and external rows": "SELECT k, COUNT(*) AS n FROM (SELECT k FROM A [RANGE 4 SECONDS INTERNAL] "
     "UNION ALL SELECT k FROM B [RANGE 3 SECONDS INTERNAL]) AS q GROUP BY k",
     "internal time moved by rows": "SELECT k, v FROM A [RANGE 5 SECONDS SLIDE 3 INTERNAL]",
-    "internal window on results": "SELECT k, COUNT(*) AS n FROM (Istream(SELECT k, SUM(v) AS s FROM A [ROWS 3] GROUP BY "
-    "k)) [RANGE 5 SECONDS INTERNAL] AS q GROUP BY k",
+    "internal window on results": "SELECT k, COUNT(*) AS n FROM (Istream(SELECT k, SUM(v) AS s FROM A [ROWS 3] GROUP "
+    "BY k)) [RANGE 5 SECONDS INTERNAL] AS q GROUP BY k",
     "the last results": "Wstream(SELECT k, v FROM A [RANGE 6 SECONDS SLIDE 4 SECONDS])[ROWS 3]",
     "the last arrays": "Wstream(SELECT k, COLLECT(v) AS c FROM A [RANGE 6 SECONDS SLIDE 4 SECONDS] GROUP BY k)[ROWS 4]",
-    "the mean of counts to the end": "SELECT AVG(Wstream(COUNT(*))[RANGE 3 SECONDS SLIDE 3 SECONDS]) AS a FROM A [RANGE "
-    "5 SECONDS SLIDE 3 SECONDS]",
+    "the mean of counts to the end": "SELECT AVG(Wstream(COUNT(*))[RANGE 3 SECONDS SLIDE 3 SECONDS]) AS a FROM A "
+    "[RANGE 5 SECONDS SLIDE 3 SECONDS]",
     "internal sums": "SELECT k, SUM(v) AS s FROM A [RANGE 4 SECONDS INTERNAL] GROUP BY k",
     "internal periodic sum": "SELECT SUM(v) AS s FROM A [RANGE 4 SECONDS SLIDE 2 SECONDS INTERNAL]",
     "sum of chunks": "SELECT SUM(Wstream(SUM(v))[ROWS 3]) FROM A [RANGE 2 SECONDS SLIDE 2 SECONDS]",
