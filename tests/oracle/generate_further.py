@@ -115,37 +115,42 @@ def internal(rng: Random) -> WideQuery:
     """Results over INTERNAL windows stay: of selections, joins and aggregates (thesis 3.3.2)."""
     form = rng.choice(("select", "join", "join", "three", "exists", "union", "table", "result"))
     count = {"select": 1, "table": 1, "result": 1, "three": 3}.get(form, 2)
-    share, slide, odd = rng.choice((0.0, 0.0, 1.0, 0.5)), rng.randint(1, 5), rng.random() < 0.1
-    sources = []
-    for alias, name in zip("abc"[:count], NAMES, strict=False):
-        of: str | WideQuery = rng.choice(NAMES[:2]) if rng.random() < 0.2 else name
-        of = draw_inner(rng, alias) if form == "result" else of
-        own = (slide if rng.random() < 0.8 else rng.randint(1, 5)) if rng.random() < share else None
-        inside = not odd or alias == "a" or rng.random() < 0.5
-        sources.append(WideSource(of, alias, "range", rng.randint(2, 9), own, internal=inside))
+    sources = _internal_sources(rng, count, form == "result")
     condition = {"three": f"{link(rng, 'a', 'b')} AND {link(rng, 'b', 'c')}", "table": "a.k = r.k"}.get(form, "TRUE")
-    condition = (
-        rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1")) if count == 2 else condition
-    )
+    if count == 2:
+        condition = rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1"))
     if form == "table":
         sources.append(WideSource(rng.choice("TN"), "r", "table"))
         condition += " AND {versions}"
     where = f"{where_of(rng, 'a', form == 'result')} AND {condition}"
-    valid = f"|AND {_together('abc'[:count])}" if count > 1 else "|"
-    other = {1: "a", 2: "b", 3: "c"}[count] if form != "table" else "r"
-    items = f"a.k AS c0, a.v AS c1, {other}.v AS c2"
+    valid = f"<<|AND {_together('abc'[:count])}>>" if count > 1 else ""
     tables = ", ".join(f"{{{s.alias}}}" for s in sources)
     kind = rng.choice(("Istream", "Dstream", "Rstream", None, None))
+    appended = None
     if form == "exists":
-        inside = f"EXISTS (SELECT 1 FROM {{b}} WHERE {condition} <<{valid}>>)"
-        return WideQuery(f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} WHERE {inside}", tuple(sources), kind)
-    if form == "union":
+        inside = f"EXISTS (SELECT 1 FROM {{b}} WHERE {condition} {valid})"
+        text = f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} WHERE {inside}"
+    elif form == "union":
         parts = [f"SELECT {s}.k AS k, {s}.v AS v FROM {{{s}}} WHERE {where_of(rng, s, False)}" for s in "ab"]
-        return WideQuery(f"{parts[0]} UNION ALL {parts[1]}", tuple(sources), kind)
-    if rng.random() < 0.5:
-        return WideQuery(f"SELECT {items} FROM {tables} WHERE {where} <<{valid}>>", tuple(sources), kind)
-    text, appended = _appended(rng, tables, where, other)
+        text = " UNION ALL ".join(parts)
+    elif rng.random() < 0.5:
+        text = f"SELECT a.k AS c0, a.v AS c1, {sources[-1].alias}.v AS c2 FROM {tables} WHERE {where} {valid}"
+    else:
+        text, appended = _appended(rng, tables, where, sources[-1].alias)
     return WideQuery(text, tuple(sources), kind, appended=appended)
+
+
+def _internal_sources(rng: Random, count: int, results: bool) -> list[WideSource]:
+    """INTERNAL windows, now and then one that is not among them; ``results``: on the output of a query."""
+    share, slide, odd = rng.choice((0.0, 0.0, 1.0, 0.5)), rng.randint(1, 5), rng.random() < 0.1
+    sources = []
+    for alias, name in zip("abc"[:count], NAMES, strict=False):
+        of: str | WideQuery = rng.choice(NAMES[:2]) if rng.random() < 0.2 else name
+        of = draw_inner(rng, alias) if results else of
+        own = (slide if rng.random() < 0.8 else rng.randint(1, 5)) if rng.random() < share else None
+        inside = not odd or alias == "a" or rng.random() < 0.5
+        sources.append(WideSource(of, alias, "range", rng.randint(2, 9), own, internal=inside))
+    return sources
 
 
 def _together(aliases: str) -> str:

@@ -53,7 +53,9 @@ def _check_slides(ctx: Context, tree: exp.Expr, root: Output) -> None:
     timed = any((isinstance(w, Range) and w.slide) or (isinstance(w, Rows) and w.every) for w in windows)
     counted = any((isinstance(w, Rows) and w.slide) or (isinstance(w, Range) and w.rows) for w in windows)
     if timed and counted:
-        spec = next((s.args["slide"] for s in _specs(tree, "rows") if s.args.get("slide")), tree)
+        slides = [s for s in _specs(tree) if s.args.get("slide")]
+        counts = (s.args["slide"] for s in slides if (s.args.get("slide_kind") or s.args["kind"]) == "rows")
+        spec = next(counts, tree)
         raise ctx.at(spec).error(
             "a query has time SLIDEs or ROWS SLIDEs, not both: their evaluation instants have nothing in common"
         )

@@ -61,6 +61,7 @@ from muntin.plan.nodes import (
     TableScan,
     TopK,
     ticks_of,
+    walk,
 )
 from muntin.plan.windows import Range, Rows, Ticks, Unbounded, beat, moves_with_rows
 
@@ -73,6 +74,11 @@ def plan_dataflow(query: BoundQuery) -> PhysicalQuery:
 class _Planner(Negation):
     """One match over the nodes, and the outputs."""
 
+    def __init__(self, query: BoundQuery) -> None:
+        super().__init__(query)
+        self.scope: Node = query.root
+        """The query being planned: the whole one, or the inside of a window on results."""
+
     def run(self) -> PhysicalQuery:
         root = self.query.root
         result = self.output(root)
@@ -80,7 +86,12 @@ class _Planner(Negation):
 
     def output(self, node: Output) -> Placed:
         """What the query shows: snapshots, or changes of one sign or both."""
-        ticks = ticks_of(node, self.query.options)
+        around, self.scope = self.scope, node.input
+        shown = self._shown(node, ticks_of(node, self.query.options))
+        self.scope = around
+        return shown
+
+    def _shown(self, node: Output, ticks: Ticks | None) -> Placed:
         value = self.visit(node.input, ticks)
         names = value.schema.names
         match node.kind:
@@ -121,6 +132,12 @@ class _Planner(Negation):
                 found.append(value)
         return found
 
+    def _late(self) -> Node | None:
+        """The query being planned if it gets its first row later than the streams: some of its windows do, or it is
+        the inside of a window on results and does not read all of them."""
+        inside = self.scope is not self.query.root.input and _read(self.scope) != _read(self.query.root)
+        return self.scope if inside else fires_late(self.scope)
+
     def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
         """The value of a relation; ``ticks``: the evaluation instants of the enclosing output; ``external``: INTERNAL
         windows are read as external ones (inside what keeps their results itself)."""
@@ -128,7 +145,8 @@ class _Planner(Negation):
             case Scan(window=Rows() as window):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
             case Scan(window=Range(rows=int()) as window):
-                return self.fired_window(self._unbounded(node), window)
+                fired = self.fired_window(self._unbounded(node), window)
+                return self.lasting(fired) if window.internal and not external else fired
             case Scan(window=Range(internal=True) as window):
                 plain = loose(replace(node, window=replace(window, internal=False)), ticks)
                 return self.lasting(plain) if not external else plain
@@ -143,9 +161,7 @@ class _Planner(Negation):
                 joined = self.join_with_tables(parts, predicate, ticks, internal)
                 return self.lasting(joined) if not external and any(internal) else joined
             case Aggregate():
-                value = self.aggregate(
-                    self.visit(node.input, ticks, external=True), node, ticks, fires_late(node.input)
-                )
+                value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
                 if external or not has_internal(node.input):
                     return value
                 return self.lasting(value)
@@ -255,3 +271,9 @@ def _dated(at: Expr, arg: Expr) -> Expr:
             return pair(Call("only", (condition, at), at.type), value)
         case _:
             return pair(at, arg)
+
+
+def _read(node: Node) -> set[str]:
+    """The streams and tables below the node."""
+    scans = {n.stream.name for n in walk(node) if isinstance(n, Scan)}
+    return scans | {n.table.name for n in walk(node) if isinstance(n, TableScan)}

@@ -48,6 +48,7 @@ from muntin.physical.stage import (
     OneSign,
     Op,
     PhysicalQuery,
+    Reach,
     Repeat,
     Restore,
     Rewind,
@@ -60,7 +61,7 @@ from muntin.physical.stage import (
     TopRows,
     WindowJoin,
 )
-from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, moves_with_rows, validity
+from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, beat, moves_with_rows, validity
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import PANES
 
@@ -372,22 +373,26 @@ def _first_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
 
 def _last_instant(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> int:
     """End of input: time runs on to the last expiry of a finite window."""
-    top = {s.name: c.top_ts for s, c in zip(query.streams, clocks, strict=True) if not s.static}
-    lasts = [NEVER]
-    for name, reach in query.horizon:
-        at = top.get(name, NEVER)
-        for window, ticks in reach if at != NEVER else ():
-            entry = Unbounded() if moves_with_rows(window) else window
-            start, exp = _seen(entry, np.array([at]), query.options, ticks)
-            at = int(start[0] if exp[0] == FOREVER else exp[0])
-        lasts.append(at)
-    return max(lasts)
+    top = {s.name: c.top_ts for s, c in zip(query.streams, clocks, strict=True) if not (s.static or s.silent)}
+    return max([NEVER, *(_run_on(top[name], reach, query.options) for name, reach in query.horizon if name in top)])
+
+
+def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
+    """The last that a row of this event time can do to windows, each on the output of the one before."""
+    shift = 0
+    for window, ticks in reach if at != NEVER else ():
+        entry, own = (Unbounded(), beat(window, options)) if moves_with_rows(window) else (window, None)
+        moves = ticks if own is None else Ticks((own[0],), (own[1],))
+        start, exp = _seen(entry, np.array([at + shift]), options, moves)
+        at = int(start[0] if exp[0] == FOREVER else exp[0])
+        shift = -1 if options.bounds == "start" and ticks is not None else 0  # as ``Rewind`` of its results has it
+    return at
 
 
 def _windows(query: PhysicalQuery, clocks: Sequence[SourceClock]) -> list[tuple[SourceInput, SourceClock]]:
     position = {s.name: i for i, s in enumerate(query.streams)}
-    sources = [i for s in query.stages for i in s.inputs if isinstance(i, SourceInput) and not i.stream.static]
-    return [(s, clocks[position[s.stream.name]]) for s in sources]
+    sources = [i for s in query.stages for i in s.inputs if isinstance(i, SourceInput)]
+    return [(s, clocks[position[s.stream.name]]) for s in sources if not (s.stream.static or s.stream.silent)]
 
 
 def _empty(source: Input) -> pa.RecordBatch:

@@ -36,6 +36,8 @@ class Stream:
     order_by: str | None = None
     static: bool = False
     """All its rows are there from the start (a static table): it never holds the watermark back."""
+    silent: bool = field(default=False, compare=False)
+    """Its rows alone start no answers and end none: the updates of a non-retroactive table (thesis 3.3.1)."""
 
     def __post_init__(self) -> None:
         if self.schema.get(self.ts) is None:
@@ -69,7 +71,7 @@ class Table:
         fields = (*self.schema.fields, Field("__at", pa.int64()), Field("__add", pa.bool_()))
         return Stream(
             self.name, Schema(fields), "__at", self.slack, self.idle_after, on_bad_time=self.on_bad_time,
-            order=TABLE_ORDER, static=self.kind == "static",
+            order=TABLE_ORDER, static=self.kind == "static", silent=self.kind == "nrr",
         )  # fmt: skip
 
 
