@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Protocol
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from muntin.cql.operators import (
     negate,
     text_of,
 )
+from muntin.cql.patterns import like, unnested_list
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope, did_you_mean
 from muntin.cql.types import TIMESTAMP, family, from_spark, to_spark
@@ -160,6 +162,8 @@ class ExprBinder:
                 return logic("not", compare("eq_null_safe", *self._pair(node.this, node.expression)))
             case exp.Like() | exp.ILike():
                 return self._like(node)
+            case exp.Escape(this=exp.Like() | exp.ILike()):
+                return self._like(node.this, node.expression)
             case exp.Case():
                 return self._case(node)
             case exp.DPipe():
@@ -238,16 +242,17 @@ class ExprBinder:
             case _:
                 raise self._unsupported(node)
 
-    def _like(self, node: exp.Expr) -> Expr:
-        args = [self.bind(node.this), self.bind(node.expression)]
-        for a in args:
-            if family(a.type) not in ("string", "null"):
-                raise TypeClash(f"LIKE takes strings, not {describe(a)}; write CAST(... AS STRING)")
-        args = [coerce(a, pa.string()) for a in args]
-        if isinstance(node, exp.ILike):
-            args = [Call("lower", (a,), pa.string()) for a in args]
-        like = Call("like", tuple(args), BOOL)
-        return logic("not", like) if node.args.get("negate") else like
+    def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Expr:
+        x, pattern, any_case = self.bind(node.this), node.expression, isinstance(node, exp.ILike)
+        marked = None if escape is None else self.bind(escape)
+        quantified = isinstance(pattern, exp.Any | exp.All)
+        items = unnested_list(pattern) if quantified else [pattern]
+        if items is None:
+            raise self._unsupported(pattern)
+        likes: list[Expr] = [like(x, self.bind(n), any_case, marked) for n in items]
+        if node.args.get("negate"):
+            likes = [logic("not", e) for e in likes]
+        return reduce(lambda a, b: logic("or" if isinstance(pattern, exp.Any) else "and", a, b), likes)
 
     def _case(self, node: exp.Case) -> Expr:
         default = node.args.get("default")
