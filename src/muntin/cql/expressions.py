@@ -73,9 +73,13 @@ class Aggregates(Protocol):
 
 
 class Scalars(Protocol):
-    """Takes a scalar sub-query and gives its value."""
+    """Takes a sub-query inside an expression and gives its value."""
 
     def scalar(self, node: exp.Expr) -> Expr: ...
+
+    def exists(self, node: exp.Exists) -> Expr: ...
+
+    def member(self, node: exp.In, binder: ExprBinder) -> Expr: ...
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,10 @@ class ExprBinder:
             case exp.In() if not node.args.get("query") and not node.args.get("unnest"):
                 x = self.bind(node.this)
                 return member(x, [self._timed(self.bind(v), x) for v in node.expressions])
+            case exp.Exists() if self.subqueries is not None:
+                return self.subqueries.exists(node)
+            case exp.In() if node.args.get("query") and self.subqueries is not None:
+                return self.subqueries.member(node, self)
             case exp.Is():
                 return self._is(node)
             case exp.NullSafeNEQ():
@@ -278,8 +286,7 @@ class ExprBinder:
         place = place_of(node, self.text)
         if isinstance(node, exp.Exists | exp.In):
             return place.unsupported(
-                "EXISTS and IN (SELECT ...) stand alone, or between ANDs, in WHERE and HAVING; elsewhere write "
-                "(SELECT COUNT(*) FROM ... WHERE ...) > 0"
+                f"EXISTS and IN (SELECT ...) in {self.clause} are not supported: they go into SELECT, WHERE, HAVING"
             )
         if isinstance(node, exp.Query):
             return place.unsupported(
