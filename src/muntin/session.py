@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -36,7 +37,7 @@ Duration = str | timedelta | int
 TableKind = OneOf["static", "nrr", "relation"]
 
 _UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
-_OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy")
+_OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy", "skew", "memory")
 
 
 def microseconds(value: Duration, what: str) -> int:
@@ -52,6 +53,15 @@ def microseconds(value: Duration, what: str) -> int:
         case int():
             return value
     raise ConfigError(f'{what}: {value!r} is not a duration; write text as "5 minutes", or a timedelta')
+
+
+def byte_size(value: int | str, what: str) -> int:
+    """A size in bytes: an integer, or text as ``"512 MB"`` (KB, MB, GB: powers of 1024)."""
+    found = re.fullmatch(r"\s*(\d+)\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
+    size = int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()] if found else 0
+    if size <= 0:
+        raise ConfigError(f'{what}: {value!r} is not a size; write bytes, or text as "512 MB"')
+    return size
 
 
 class Session:
@@ -221,7 +231,7 @@ class Session:
     def sql(self, text: str, name: str | None = None, **options: Any) -> Query:
         """Register a continuous query.
 
-        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy`` (see
+        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory`` (see
         ``plan.windows.QueryOptions``; durations as text or microseconds). Raises QueryError with line and column when
         the text is wrong.
         """
@@ -250,6 +260,10 @@ class Session:
         for key in ("origin", "granule"):
             if key in given:
                 given[key] = microseconds(given[key], key)
+        if given.get("skew", "keep") not in ("keep", "split"):
+            raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
+        if "memory" in given:
+            given["memory"] = byte_size(given["memory"], "option memory")
         return bind(text, self.catalog, QueryOptions(**given))
 
     def write_late(

@@ -104,8 +104,6 @@ def test_run_wants_a_checkpoint_a_query_and_its_text(tmp_path: Path) -> None:
         assert status == 2 and message in err
 
 
-
-
 def test_verify_prints_a_line_a_case_and_the_counts(shared: Path) -> None:
     status, out, err = call("verify", str(shared / "vectors" / "secret_eth.json"))
     lines = out.splitlines()

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from muntin.experiments.engines import naive
 from muntin.experiments.engines.choose import (
-    Counts,
+    NEGATION,
+    NEGATION_AND_JOIN,
     choose,
-    for_distinct,
-    for_join,
-    for_negation,
-    for_negation_and_join,
+    distinct_question,
+    join_question,
+    statistics_of,
 )
 from muntin.experiments.engines.compare import Point, equal_answers, equal_naive, own_choice, run_point
 from muntin.experiments.engines.deltas import CountingDelta, DeltaStar, NaiveDelta, replay
@@ -36,6 +36,7 @@ from muntin.experiments.engines.engine import (
 from muntin.experiments.engines.workload import Trace, sessions, synthetic
 from muntin.kernels import strategies as k
 from muntin.kernels.strategies import mix
+from muntin.optimizer import cost
 
 JOIN_UP = replace(NT, name="NT(join up)", down=True)
 LOCATED = replace(UPA, name="located", kind=k.LOCATED, parts=7)
@@ -130,15 +131,33 @@ def test_premature_share_is_none_where_links_share_no_source() -> None:
 
 
 def test_choices() -> None:
+    """The optimizer's decisions on the four queries, by the statistics of their windows."""
     small, large = synthetic(3000, 2), synthetic(9000, 2)
-    assert choose(for_join, Counts.of(small, 100, protocol=1)).kind == k.LIST  # next to no results
-    many = choose(for_join, Counts.of(large, 4000, protocol=2))
+    assert choose(join_question(1), small, 100).kind == k.LIST  # next to no results
+    many = choose(join_question(2), large, 4000)
     assert many.kind == k.CALENDAR and many.parts > 10
-    assert choose(for_distinct, Counts.of(large, 4000)).star
-    often = choose(for_negation, Counts.of(synthetic(6000, 2), 1500))
-    assert often.kind in (k.HASH, k.LOCATED)  # not a structure that is searched for every early leaver
-    plan = choose(for_negation_and_join, Counts.of(sessions(4000, 8, 32), 64, protocol=1))
+    assert choose(distinct_question("source"), synthetic(9000, 1), 4000).star
+    negated = synthetic(6000, 2)
+    assert choose(NEGATION, negated, 50).kind == k.CALENDAR
+    assert choose(NEGATION, negated, 1500) == replace(NT, name="own")  # nothing that is searched for early leavers
+    plan = choose(NEGATION_AND_JOIN, sessions(4000, 8, 32), 64)
     assert plan.name == "own" and plan.down
+
+
+def test_the_choice_follows_the_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever strategy the product settles on is the engine that is run."""
+    trace = synthetic(3000, 2)
+    for strategy, kind in (("nt", k.HASH), ("direct", k.LIST), ("upa", k.CALENDAR)):
+        monkeypatch.setattr(cost, "choose_strategy", lambda query, known, s=strategy: s)
+        assert choose(join_question(2), trace, 500).kind == kind
+
+
+def test_statistics_are_those_of_the_windows() -> None:
+    found = statistics_of(synthetic(6000, 2, sources=100, skew=0.0), 1000, join_question(1))
+    assert found.rates == pytest.approx({"s0": 1.0, "s1": 1.0}) and found.instants == pytest.approx(1.0)
+    assert found.values("s1", "source") == pytest.approx(100, rel=0.05)
+    assert found.values("s0", "protocol") == pytest.approx(10, rel=0.1)
+    assert found.selectivities["(a.source = b.source)"] == pytest.approx(0.01, rel=0.05)
 
 
 ITEMS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 12), st.integers(0, 4)), min_size=1, max_size=60)

@@ -1,43 +1,23 @@
-"""The cost model against the thesis' own numbers, and the choices that it must make."""
+"""The cost model of plans, and the choices that it must make."""
 
 from __future__ import annotations
 
-from itertools import permutations
+from dataclasses import replace
 
 import pytest
 from optimizer_golden import CATALOG
 
 from muntin.cql.binder import bind
-from muntin.optimizer import Statistics, choose_strategy, optimize, settled, total
+from muntin.optimizer import Statistics, Structure, choose_strategy, optimize, settled, structure_of, total
 from muntin.optimizer.cost import Strategy
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.flow import Flow
-from muntin.optimizer.join_order import nested_loop_cost
 from muntin.plan.nodes import BoundQuery, Join, SemiJoin, walk
 from muntin.plan.windows import QueryOptions
 
 
 def query(text: str, strategy: str = "upa") -> BoundQuery:
     return bind(text, CATALOG, QueryOptions(strategy=strategy))
-
-
-TABLE_5_3 = ((10.0, 1.0, 1.0, 3.0), (100.0, 100.0, 200.0, 100.0), (500.0, 50.0, 40.0, 5.0))
-TABLE_5_6 = ((11.0, 10.0, 1.0, 1.0), (100.0,) * 4, (200.0, 100.0, 65.0, 20.0))
-
-
-def test_join_cost_of_the_thesis_first_example() -> None:
-    """Section 5.3.2: 3800 + 3800 + 2400 + 6000 = 16000; the worst order costs nearly 90000."""
-    assert nested_loop_cost(*TABLE_5_3) == pytest.approx(16_000)
-    worst = max(nested_loop_cost(*TABLE_5_3, order) for order in permutations(range(4)))
-    assert 85_000 < worst < 90_000
-
-
-@pytest.mark.parametrize(
-    ("order", "cost"), [((2, 3, 0, 1), 49_542), ((2, 0, 3, 1), 47_977), ((2, 0, 1, 3), 51_954), ((0, 1, 2, 3), 68_200)]
-)
-def test_join_cost_of_the_thesis_third_example(order: tuple[int, ...], cost: float) -> None:
-    """Section 5.3.2, Table 5.6: two fast streams."""
-    assert nested_loop_cost(*TABLE_5_6, order) == pytest.approx(cost, rel=0.002)
 
 
 def edge(text: str, statistics: Statistics) -> Flow:
@@ -126,3 +106,44 @@ def test_costs_are_finite_for_every_node_and_strategy() -> None:
 def test_auto_stands_for_the_cheapest_strategy() -> None:
     open_choice = query("SELECT a.k FROM A a [RANGE 5 SECONDS]", "auto")
     assert settled(open_choice).options.strategy == choose_strategy(open_choice) == "upa"
+
+
+Q3 = "SELECT a.k FROM A a [RANGE {0} SECONDS] EXCEPT ALL SELECT b.k FROM B b [RANGE {0} SECONDS]"
+
+
+def structure(text: str, known: Statistics, strategy: Strategy) -> Structure:
+    return structure_of(query(text).root.input, known, strategy)
+
+
+def test_structures_follow_the_pattern_and_the_strategy() -> None:
+    join = Q1.format(20)
+    found = [structure(join, SLOW, s) for s in (Strategy.NT, Strategy.DIRECT, Strategy.UPA)]
+    assert found == [Structure.HASH, Structure.LIST, Structure.CALENDAR]
+    assert structure("SELECT k FROM A [RANGE 20 SECONDS]", SLOW, Strategy.UPA) is Structure.FIFO
+    assert structure("SELECT k FROM A", SLOW, Strategy.UPA) is Structure.LOG
+
+
+def test_premature_expirations_end_the_calendar_queue() -> None:
+    """Figure 3.14: few in a small window, where values hardly meet; in a large one each searches the whole queue."""
+    known = Statistics({"a": 1, "b": 1}, distinct={("a", "k"): 1000, ("b", "k"): 1000}, instants=1.0, chains=10)
+    assert structure(Q3.format(25), known, Strategy.UPA) is Structure.CALENDAR
+    assert structure(Q3.format(1600), known, Strategy.UPA) is Structure.HASH
+    edges = [edge(Q3.format(t), known) for t in (25, 1600)]
+    assert edges[0].early / edges[0].rate < 0.05 < 0.25 < edges[1].early / edges[1].rate
+
+
+def test_a_calendar_queue_does_not_pay_for_next_to_no_results() -> None:
+    """Query 1 with a handful of results: looking at a day at every instant costs more than looking at the rows."""
+    known = Statistics({"a": 1, "b": 1}, distinct={(s, "k"): 1000 for s in "ab"}, instants=2.0, chains=10)
+    join = "SELECT a.k FROM A a [RANGE {0} SECONDS], B b [RANGE {0} SECONDS] WHERE a.k = b.k"
+    sparse = replace(known, selectivities={"(a.k = b.k)": 1e-6})
+    assert choose_strategy(query(join.format(100)), sparse) == "direct"
+    assert choose_strategy(query(join.format(5000)), known) == "upa"
+
+
+def test_long_chains_are_walked() -> None:
+    plain = Statistics({"a": 10})
+    text = "SELECT DISTINCT k FROM A [RANGE 1000 SECONDS]"
+    walked = Statistics({"a": 10}, chains=10)
+    assert total(query(text).root, walked, Strategy.NT) > 10 * total(query(text).root, plain, Strategy.NT)
+    assert total(query(text).root, walked) == total(query(text).root, plain)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import duckdb
 from duckdb_oracle import Answer, _ceil, _connection, _load
-from generate_wide import INNER_COLUMNS, TABLE_KINDS, WideCase, WideQuery, WideSource
+from generate_wide import INNER_COLUMNS, SPLIT, TABLE_KINDS, WideCase, WideQuery, WideSource
 
 FOREVER = 2**62
 Stay = tuple[WideSource, int, int | None]
@@ -32,7 +33,7 @@ def wide_answers(case: WideCase, until: int | None = None) -> list[Answer]:
 
 def wide_rows(case: WideCase, found: list[Answer], until: int | None = None) -> list[Result]:
     """(instant, op, row) as the case's query shows them; ``found``: its answers."""
-    sliding = any(s.slide is not None for s in case.query.sources)
+    sliding = any(s.slide is not None and not (s.mixed and s.window == "range") for s in case.query.sources)
     kind = case.query.kind or ("Rstream" if sliding else "changes")
     if kind.endswith("-restore"):
         sources = tuple(replace(s, slide=None) for s in case.query.sources)
@@ -111,6 +112,13 @@ class _Level:
     until: int | None
 
     def __post_init__(self) -> None:
+        self._open()
+        if self.until is None and self.moments and (end := self.end()) is not None:
+            self.until = end
+            self._open()
+
+    def _open(self) -> None:
+        """Inner queries answer to the end of the outermost one's time."""
         self.moments: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
         self.ends: dict[str, int | None] = {}
         for source in self.query.sources:
@@ -118,7 +126,22 @@ class _Level:
                 self._load_inner(source, source.of)
 
     def answers(self) -> list[Answer]:
-        return [(t, self.connection.execute(self.sql(t)).fetchall()) for t in self.instants()]
+        if self.query.appended is None:
+            return [(t, self.connection.execute(self.sql(t)).fetchall()) for t in self.instants()]
+        return list(self._appending(self.query.appended))
+
+    def _appending(self, template: str) -> Iterator[Answer]:
+        """The query over what ``template``, over the same windows, has come to show so far (thesis 3.3.2)."""
+        before = Counter[tuple[Any, ...]]()
+        for i, t in enumerate(self.instants()):
+            inside = self.filled(template, t, external=True)
+            if i == 0:
+                self.connection.execute(f"CREATE OR REPLACE TABLE appended AS SELECT * FROM ({inside}) LIMIT 0")
+            now = Counter(self.connection.execute(inside).fetchall())
+            for row in (now - before).elements():
+                self.connection.execute(f"INSERT INTO appended VALUES ({', '.join('?' * len(row))})", list(row))
+            before = now
+            yield t, self.connection.execute(self.sql(t)).fetchall()
 
     def emitted(self) -> list[tuple[int, tuple[Any, ...]]]:
         """The query's output stream: (event time, row)."""
@@ -132,29 +155,55 @@ class _Level:
         return out
 
     def _load_inner(self, source: WideSource, inner: WideQuery) -> None:
+        """INTERNAL inside only says that results stay: as a stream of insertions they do (thesis 3.4)."""
+        inner = replace(inner, sources=tuple(replace(s, internal=False) for s in inner.sources))
         level = _Level(self.case, self.connection, inner, self.until)
         rows = level.emitted()
         self.moments[source.alias] = rows
         self.ends[source.alias] = level.end()
+        rows.sort(key=lambda r: (r[0], [(v is not None, v or (0 if v == 0 else "")) for v in r[1]]))
         self.connection.execute(
-            f"CREATE OR REPLACE TABLE {source.stream} (moment BIGINT, k BIGINT, j BIGINT, s VARCHAR, v BIGINT)"
+            f"CREATE OR REPLACE TABLE {source.stream} "
+            "(pos BIGINT, moment BIGINT, k BIGINT, j BIGINT, s VARCHAR, v BIGINT)"
         )
-        line = "(" + ", ".join("?" * (1 + len(INNER_COLUMNS))) + ")"
+        line = "(" + ", ".join("?" * (2 + len(INNER_COLUMNS))) + ")"
         if rows:
-            values = list(chain.from_iterable((t, *row) for t, row in rows))
+            values = list(chain.from_iterable((i, t, *row) for i, (t, row) in enumerate(rows)))
             self.connection.execute(f"INSERT INTO {source.stream} VALUES {', '.join([line] * len(rows))}", values)
 
-    def sql(self, t: int) -> str:
-        places = {s.alias: f"({self._contents(s, t)}) AS {s.alias}" for s in self.query.sources}
+    def filled(self, template: str, t: int, external: bool = False) -> str:
+        """The template over the windows' contents at ``t``; ``external``: INTERNAL is not seen."""
+        places = {s.alias: f"({self._visible(s, t, external)}) AS {s.alias}" for s in self.query.sources}
         kinds = {s.of: s for s in self.query.sources if s.window == "table"}
         versions = "r.since <= a.moment AND a.moment < r.before" if "N" in kinds else "TRUE"
-        text = _in_duckdb(self.query.template.format(**places, versions=versions))
+        text = SPLIT.sub(r"\2", template).format(**places, versions=versions, appended="appended")
+        return _in_duckdb(text)
+
+    def sql(self, t: int) -> str:
+        text = self.filled(self.query.template, t)
         if self.query.top is None:
             return text
         keys, width, limit = self.query.top
         order = [k if "NULLS" in k else f"{k} NULLS {'LAST' if 'DESC' in k else 'FIRST'}" for k in keys.split(", ")]
         order += [f"c{i} ASC NULLS FIRST" for i in range(width)]
         return f"SELECT * FROM ({text}) ORDER BY {', '.join(order)} LIMIT {limit}"
+
+    def _visible(self, s: WideSource, t: int, external: bool) -> str:
+        """The contents; beside INTERNAL windows with the span [enters, leaves) in which the window shows each row."""
+        if external or s.window == "table" or not any(o.internal for o in self.query.sources):
+            return self._contents(s, t)
+        length, tick = s.length * self.case.unit, 1 if self.case.options.bounds == "start" else 0
+        last = self.case.options.granule if self.case.options.bounds == "closed" else tick
+        enters, leaves = f"moment + {tick}", f"moment + {length + last}"
+        if s.timed:
+            step, origin = self._beat(s)
+            enters, leaves = (_tick(e, step, origin) for e in (enters, leaves))
+        if beats := [self._beat(o) for o in self.query.sources if _sliding(o)]:
+            enters, leaves = (f"least({', '.join(_tick(e, *b) for b in beats)})" for e in (enters, leaves))
+        spans = f"SELECT *, {enters} AS enters, {leaves} AS leaves FROM "
+        if not s.internal:
+            return f"{spans} ({self._contents(s, t)})"
+        return f"SELECT * FROM ({spans} {s.stream}) WHERE enters <= {t} AND enters < leaves"
 
     def _contents(self, s: WideSource, t: int) -> str:
         options, length = self.case.options, s.length * self.case.unit
@@ -168,31 +217,48 @@ class _Level:
                 return f"SELECT * FROM {s.stream} WHERE moment <= {t}"
             case "now":
                 return f"SELECT * FROM {s.stream} WHERE moment > {t - options.granule} AND moment <= {t}"
-        if s.slide is not None:
-            step, origin = self._beat(s)
-            t = origin + (t - origin) // step * step
+        if s.timed:
+            t = self._last_tick(s, t)
+        if s.mixed:
+            return self._fired(s, t)
+        return f"SELECT * FROM {s.stream} WHERE {self._within(length, str(t))}"
+
+    def _last_tick(self, s: WideSource, t: int) -> int:
+        step, origin = self._beat(s)
+        return origin + (t - origin) // step * step
+
+    def _within(self, length: int, t: str) -> str:
+        """Whether a window of time holds a row at the instant ``t``."""
+        options = self.case.options
         low, high = {
-            "half_open": (f"> {t - length}", f"<= {t}"),
-            "closed": (f"> {t - length - options.granule}", f"<= {t}"),
-            "start": (f">= {t - length}", f"< {t}"),
+            "half_open": (f"> {t} - {length}", f"<= {t}"),
+            "closed": (f"> {t} - {length + options.granule}", f"<= {t}"),
+            "start": (f">= {t} - {length}", f"< {t}"),
         }[options.bounds]
-        return f"SELECT * FROM {s.stream} WHERE moment {low} AND moment {high}"
+        return f"moment {low} AND moment {high}"
+
+    def _fired(self, s: WideSource, t: int) -> str:
+        """A window of time as of the last row whose number is a multiple of the SLIDE; rows of its instant included."""
+        seen = f"SELECT *, row_number() OVER (ORDER BY moment, pos) AS nr FROM {s.stream} WHERE moment <= {t}"
+        fired = f"(SELECT MAX(moment) FROM ({seen}) WHERE nr % {s.slide} = 0)"
+        return f"SELECT * EXCLUDE (nr) FROM ({seen}) WHERE {self._within(s.length * self.case.unit, fired)}"
 
     def _latest(self, s: WideSource, t: int) -> str:
+        if s.timed:
+            t = self._last_tick(s, t)
         part = f"PARTITION BY {', '.join(s.by)}" if s.by else ""
         numbered = (
             f"SELECT *, row_number() OVER ({part} ORDER BY moment, pos) AS nr, count(*) OVER ({part}) AS cnt "
             f"FROM {s.stream} WHERE moment <= {t}"
         )
-        last = f"cnt - cnt % {s.slide or 1}"
+        last = f"cnt - cnt % {1 if s.timed else s.slide or 1}"
         return f"SELECT * EXCLUDE (nr, cnt) FROM ({numbered}) WHERE nr <= {last} AND nr > {last} - {s.length}"
 
     def _beat(self, s: WideSource) -> tuple[int, int]:
         assert s.slide is not None
         options = self.case.options
-        return s.slide * self.case.unit, options.origin + (
-            s.length * self.case.unit if options.bounds == "start" else 0
-        )
+        starts = options.bounds == "start" and s.window == "range"
+        return s.slide * self.case.unit, options.origin + (s.length * self.case.unit if starts else 0)
 
     def instants(self) -> list[int]:
         stays = list(chain.from_iterable(self._stays(s) for s in self.query.sources))
@@ -213,7 +279,7 @@ class _Level:
         beats = [self._beat(s) for s in self.query.sources if _sliding(s)]
         for s in self.query.sources:
             inner_end = self.ends.get(s.alias)
-            if inner_end is not None:
+            if inner_end is not None and s.window != "rows":
                 assert isinstance(s.of, WideQuery)
                 stays += self._time_stays(s, [inner_end - (self.case.options.bounds == "start" and s.of.slides)])
         lasts = [(s, come if gone is None else gone) for s, come, gone in stays]
@@ -230,7 +296,15 @@ class _Level:
         if s.window == "rows":
             return self._row_stays(s)
         inner = self.moments.get(s.alias)
-        return self._time_stays(s, self.case.moments(str(s.of)) if inner is None else [t for t, _ in inner])
+        moments = self.case.moments(str(s.of)) if inner is None else [t for t, _ in inner]
+        if not s.mixed:
+            return self._time_stays(s, moments)
+        fires = sorted(moments)[s.slide - 1 :: s.slide]  # type: ignore[operator]
+        spans = [
+            tuple(next((f for f in fires if f >= t), None) for t in (come, gone or FOREVER))
+            for _, come, gone in self._time_stays(s, moments)
+        ]
+        return [(s, come, gone) for come, gone in spans if come is not None and come != gone]
 
     def _time_stays(self, s: WideSource, moments: list[int]) -> list[Stay]:
         length, granule = s.length * self.case.unit, self.case.options.granule
@@ -249,15 +323,26 @@ class _Level:
     def _row_stays(self, s: WideSource) -> list[Stay]:
         """Instants at which the contents of a window of rows move."""
         parts: dict[tuple[Any, ...], list[int]] = {}
-        for row in self.case.streams[s.stream]:
-            if (moment := self.case.moment(row)) is not None:
+        inner = self.moments.get(s.alias)
+        rows = (
+            [(self.case.moment(r), r) for r in self.case.streams[s.stream]]
+            if inner is None
+            else [(t, dict(zip(INNER_COLUMNS, r, strict=True))) for t, r in inner]
+        )
+        for moment, row in rows:
+            if moment is not None:
                 parts.setdefault(tuple(row[c] for c in s.by), []).append(moment)
-        step = s.slide or 1
+        step = 1 if s.timed else s.slide or 1
         return [(s, t, None) for moments in parts.values() for t in sorted(moments)[step - 1 :: step]]
 
 
 def _sliding(s: WideSource) -> bool:
-    return s.window == "range" and s.slide is not None
+    return s.timed
+
+
+def _tick(t: str, step: int, origin: int) -> str:
+    """The first multiple at or after an instant, in SQL."""
+    return f"{t} + (({origin} - ({t})) % {step} + {step}) % {step}"
 
 
 def _in_duckdb(text: str) -> str:

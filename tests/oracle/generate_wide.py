@@ -5,12 +5,15 @@ A query is a text with a place ``{a}`` for each source: ``WideQuery.cql`` fills 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 from generate import NAMES, UNIT_WORDS, Case, _as_time, draw_filter, draw_rows
+from user_aggregates import FUNCTIONS
 
 from muntin.core.schema import Schema
 from muntin.plan.catalog import Catalog, Table
@@ -20,6 +23,7 @@ COLUMNS = ("ts", "k", "j", "i", "s", "x", "m", "v")
 INNER_COLUMNS = ("k", "j", "s", "v")
 TABLE_COLUMNS = ("k", "s", "v")
 TABLE_KINDS = {"T": "static", "R": "relation", "N": "nrr"}
+SPLIT = re.compile(r"<<(.*?)\|(.*?)>>")
 Updates = list[Any]
 
 
@@ -27,7 +31,8 @@ Updates = list[Any]
 class WideSource:
     """A leaf of FROM. ``of``: a stream's or a table's name, or the query whose results are windowed.
 
-    ``window``: range | now | unbounded | rows | table; lengths and slides in time units, or in rows.
+    ``window``: range | now | unbounded | rows | table; lengths and slides in time units, or in rows. ``mixed``: a
+    window of time that slides by rows, or of rows that slides in time. ``internal``: results stay (thesis 3.3.2).
     """
 
     of: str | WideQuery
@@ -36,18 +41,41 @@ class WideSource:
     length: int = 0
     slide: int | None = None
     by: tuple[str, ...] = ()
+    mixed: bool = False
+    internal: bool = False
 
     @property
     def stream(self) -> str:
         """The name of the table that holds the rows in DuckDB."""
         return self.of if isinstance(self.of, str) else f"inner_{self.alias}"
 
+    @property
+    def timed(self) -> bool:
+        """Whether the window slides in time."""
+        return self.slide is not None and (self.window == "range") != self.mixed
+
     def cql(self, unit: int) -> str:
         """The source as CQL writes it."""
         text = self.of if isinstance(self.of, str) else f"({self.of.cql(unit)})"
-        return f"{text}{self._spec(UNIT_WORDS[unit])} AS {self.alias}"
+        return f"{text}{self.spec(unit)} AS {self.alias}"
 
-    def _spec(self, word: str) -> str:
+    def places(self, unit: int) -> dict[str, str]:
+        """What a template may say of the source: ``{a}``; of a query also ``{a_bare}``, its relation, ``{a_spec}``, its
+        window, and the sources of the query."""
+        found = {self.alias: self.cql(unit)}
+        if isinstance(self.of, WideQuery):
+            for s in self.of.sources:
+                found |= s.places(unit)
+            found |= {
+                f"{self.alias}_bare": replace(self.of, kind=None).cql(unit),
+                f"{self.alias}_spec": self.spec(unit),
+            }
+        return found
+
+    def spec(self, unit: int) -> str:
+        """The window as CQL writes it."""
+        word = UNIT_WORDS[unit]
+        slide = f" SLIDE {self.slide}{f' {word}' if self.timed else ''}" if self.slide else ""
         match self.window:
             case "table":
                 return ""
@@ -57,33 +85,37 @@ class WideSource:
                 return " [UNBOUNDED]"
             case "rows":
                 head = f"PARTITION BY {', '.join(self.by)} " if self.by else ""
-                return f" [{head}ROWS {self.length}{f' SLIDE {self.slide}' if self.slide else ''}]"
+                return f" [{head}ROWS {self.length}{slide}]"
             case _:
-                return f" [RANGE {self.length} {word}{f' SLIDE {self.slide} {word}' if self.slide else ''}]"
+                return f" [RANGE {self.length} {word}{slide}{' INTERNAL' if self.internal else ''}]"
 
 
 @dataclass(frozen=True)
 class WideQuery:
     """A query: its text with places for its sources and, for DuckDB, the full order of ORDER BY ... LIMIT.
 
-    ``top``: (keys as CQL writes them, the number of columns, LIMIT), or None.
+    ``<<x|y>>`` in the text is ``x`` in CQL and ``y`` in DuckDB. ``top``: (keys as CQL writes them, the number of
+    columns, LIMIT), or None. ``appended``: a template whose rows, of all instants so far, are DuckDB's ``{appended}``.
     """
 
     template: str
     sources: tuple[WideSource, ...]
     kind: str | None
     top: tuple[str, int, int] | None = None
+    appended: str | None = None
 
     def cql(self, unit: int) -> str:
-        places = {s.alias: s.cql(unit) for s in self.sources} | {"versions": "TRUE"}
-        text = self.template.format(**places)
+        places = {"versions": "TRUE"}
+        for s in self.sources:
+            places |= s.places(unit)
+        text = SPLIT.sub(r"\1", self.template).format(**places)
         text += f" ORDER BY {self.top[0]} LIMIT {self.top[2]}" if self.top else ""
         return f"{self.kind}({text})" if self.kind else text
 
     @property
     def slides(self) -> bool:
         """Whether one of its own windows has a SLIDE in time."""
-        return any(s.slide is not None and s.window == "range" for s in self.sources)
+        return any(s.timed for s in self.sources)
 
 
 @dataclass(frozen=True)
@@ -95,15 +127,20 @@ class WideCase(Case):
     @property
     def catalog(self) -> Catalog:
         schema = Schema.of(k=pa.int64(), s=pa.string(), v=pa.int64())
-        return Catalog(super().catalog.streams, tuple(Table(n, schema, TABLE_KINDS[n]) for n in self.tables))
+        tables = tuple(Table(n, schema, TABLE_KINDS[n]) for n in self.tables)
+        return Catalog(super().catalog.streams, tables, functions=FUNCTIONS)
 
 
 def draw_wide_case(seed: int) -> WideCase:
     """The case of a seed."""
-    rng = Random(f"wide {seed}")
+    return draw_around(Random(f"wide {seed}"), seed, draw_wide_query)
+
+
+def draw_around(rng: Random, seed: int, draw_query: Callable[[Random], WideQuery]) -> WideCase:
+    """A case whose query comes from ``draw_query``: streams, tables and options that fit it."""
     unit = rng.choice(list(UNIT_WORDS))
     clock = rng.random() < 0.2
-    query = draw_wide_query(rng)
+    query = draw_query(rng)
     used = sorted(set(_streams(query)))
     slack = {n: rng.choice((0, 0, 1, 4)) for n in used}
     base = rng.choice((0, 7, -6, 1_700_000_000))
@@ -132,7 +169,7 @@ def _tables(query: WideQuery) -> list[str]:
 def draw_options(rng: Random, query: WideQuery, unit: int) -> QueryOptions:
     def sliding(q: WideQuery) -> bool:
         own = [s for s in q.sources if s.window != "table"]
-        return all(s.slide is not None and s.window == "range" for s in own) and all(
+        return all(s.slide is not None and s.window == "range" and not s.mixed for s in own) and all(
             sliding(s.of) for s in own if isinstance(s.of, WideQuery)
         )
 
@@ -164,7 +201,7 @@ def draw_updates(rng: Random, name: str, base: int, unit: int) -> Updates:
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-class _Draw:
+class Draw:
     """Draws the sources of one query: time SLIDE or SLIDE by rows, never both."""
 
     def __init__(self, rng: Random, deep: bool) -> None:
@@ -199,7 +236,7 @@ class _Draw:
 
 def draw_inner(rng: Random, alias: str) -> WideQuery:
     """A query with the columns k, j, s, v whose results are windowed."""
-    draw = _Draw(rng, deep=False)
+    draw = Draw(rng, deep=False)
     draw.source("d", plain=True)
     (source,) = draw.sources
     source = WideSource(source.of, f"{alias}d", source.window, source.length, source.slide, source.by)
@@ -219,7 +256,7 @@ def draw_wide_query(rng: Random) -> WideQuery:
     shape = rng.choice(
         (semi, semi, member, outer, outer, set_operation, scalar, distinct, top, spread, derived, tables, join)
     )
-    draw = _Draw(rng, deep=True)
+    draw = Draw(rng, deep=True)
     template, order = shape(rng, draw)
     kind = rng.choice(("Istream", "Dstream", "Rstream", None, None))
     if all(s.slide is not None and s.window == "range" and isinstance(s.of, str) for s in draw.sources):
@@ -230,7 +267,7 @@ def draw_wide_query(rng: Random) -> WideQuery:
 Shape = tuple[str, tuple[str, int, int] | None]
 
 
-def _link(rng: Random, a: str, b: str) -> str:
+def link(rng: Random, a: str, b: str) -> str:
     """A condition between two sources."""
     equal = rng.choice(
         (f"{b}.k = {a}.k", f"{b}.k = {a}.k", f"{b}.k = {a}.j", f"{a}.s = {b}.s", f"{b}.j = {a}.j AND {b}.k = {a}.k")
@@ -238,7 +275,7 @@ def _link(rng: Random, a: str, b: str) -> str:
     return equal + rng.choice(("", "", "", f" AND {b}.v > {a}.v", f" AND {b}.v + {a}.v > 2", f" AND {b}.v < 4"))
 
 
-def _where(rng: Random, a: str, inner: bool) -> str:
+def where_of(rng: Random, a: str, inner: bool) -> str:
     """A condition on one source, or TRUE."""
     if rng.random() < 0.6:
         return "TRUE"
@@ -246,59 +283,59 @@ def _where(rng: Random, a: str, inner: bool) -> str:
     return rng.choice(simple) if inner else draw_filter(rng, [a])
 
 
-def _is_inner(source: WideSource) -> bool:
+def is_inner(source: WideSource) -> bool:
     return isinstance(source.of, WideQuery)
 
 
-def semi(rng: Random, draw: _Draw) -> Shape:
+def semi(rng: Random, draw: Draw) -> Shape:
     a, b = draw.source("a"), draw.source("b")
     word = rng.choice(("", "NOT ", "NOT "))
-    filters = _where(rng, "a", _is_inner(a))
-    inside = _where(rng, "b", _is_inner(b))
+    filters = where_of(rng, "a", is_inner(a))
+    inside = where_of(rng, "b", is_inner(b))
     if rng.random() < 0.3:
         join = rng.choice(("LEFT SEMI JOIN", "LEFT ANTI JOIN"))
-        return f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} {join} {{b}} ON {_link(rng, 'a', 'b')} WHERE {filters}", None
-    exists = f"{word}EXISTS (SELECT 1 FROM {{b}} WHERE {_link(rng, 'a', 'b')} AND {inside})"
+        return f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} {join} {{b}} ON {link(rng, 'a', 'b')} WHERE {filters}", None
+    exists = f"{word}EXISTS (SELECT 1 FROM {{b}} WHERE {link(rng, 'a', 'b')} AND {inside})"
     if rng.random() < 0.2:
         draw.source("c")
-        exists += f" AND {rng.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {{c}} WHERE {_link(rng, 'a', 'c')})"
+        exists += f" AND {rng.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {{c}} WHERE {link(rng, 'a', 'c')})"
     items = rng.choice(("a.k AS c0, a.v AS c1", "a.s AS c0", "COUNT(*) AS c0, SUM(a.v) AS c1"))
     return f"SELECT {items} FROM {{a}} WHERE {filters} AND {exists}", None
 
 
-def member(rng: Random, draw: _Draw) -> Shape:
+def member(rng: Random, draw: Draw) -> Shape:
     a = draw.source("a")
     draw.source("b")
     x, y = rng.choice((("a.k", "b.k"), ("a.k", "b.j"), ("a.s", "b.s"), ("a.v", "b.v")))
     inside = rng.choice(("TRUE", "b.v > 0", "b.v > 0", "b.j = a.j"))
     word = rng.choice(("", "NOT ", "NOT "))
-    where = _where(rng, "a", _is_inner(a))
+    where = where_of(rng, "a", is_inner(a))
     within = f"{x} {word}IN (SELECT {y} FROM {{b}} WHERE {inside})"
     return f"SELECT a.k AS c0, a.s AS c1, a.v AS c2 FROM {{a}} WHERE {where} AND {within}", None
 
 
-def outer(rng: Random, draw: _Draw) -> Shape:
+def outer(rng: Random, draw: Draw) -> Shape:
     draw.source("a")
     draw.source("b")
     side = rng.choice(("LEFT", "RIGHT", "FULL"))
-    joined = f"FROM {{a}} {side} JOIN {{b}} ON {_link(rng, 'a', 'b')}"
+    joined = f"FROM {{a}} {side} JOIN {{b}} ON {link(rng, 'a', 'b')}"
     tail = rng.choice(("", "", " WHERE b.k IS NULL", " WHERE a.v IS NOT NULL", " WHERE COALESCE(a.v, b.v) > 0"))
     if rng.random() < 0.3:
         return f"SELECT a.k AS c0, COUNT(b.v) AS c1, COUNT(*) AS c2 {joined}{tail} GROUP BY a.k", None
     return f"SELECT a.k AS c0, a.v AS c1, b.k AS c2, b.s AS c3 {joined}{tail}", None
 
 
-def set_operation(rng: Random, draw: _Draw) -> Shape:
+def set_operation(rng: Random, draw: Draw) -> Shape:
     a, b = draw.source("a"), draw.source("b")
     op = rng.choice(("UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL"))
     columns = rng.choice((("k",), ("k",), ("k", "s"), ("j", "k"), ("v",)))
     left = ", ".join(f"a.{c} AS c{i}" for i, c in enumerate(columns))
     right = ", ".join(f"b.{c}" for c in columns)
-    filters = [_where(rng, s.alias, _is_inner(s)) for s in (a, b)]
+    filters = [where_of(rng, s.alias, is_inner(s)) for s in (a, b)]
     return f"SELECT {left} FROM {{a}} WHERE {filters[0]} {op} SELECT {right} FROM {{b}} WHERE {filters[1]}", None
 
 
-def scalar(rng: Random, draw: _Draw) -> Shape:
+def scalar(rng: Random, draw: Draw) -> Shape:
     draw.source("a")
     draw.source("b")
     value = rng.choice(("MAX(b.v)", "COUNT(*)", "SUM(b.v)", "AVG(b.v)", "MIN(b.s)", "COUNT(DISTINCT b.k)"))
@@ -310,16 +347,16 @@ def scalar(rng: Random, draw: _Draw) -> Shape:
     return f"SELECT a.k AS c0, a.v AS c1, {query} AS c2 FROM {{a}}", None
 
 
-def distinct(rng: Random, draw: _Draw) -> Shape:
+def distinct(rng: Random, draw: Draw) -> Shape:
     a = draw.source("a")
     items = rng.choice(("a.k AS c0", "a.k AS c0, a.s AS c1", "a.v AS c0", "a.v % 2 AS c0, a.j AS c1"))
     if rng.random() < 0.4:
         draw.source("b")
-        return f"SELECT DISTINCT {items} FROM {{a}}, {{b}} WHERE {_link(rng, 'a', 'b')}", None
-    return f"SELECT DISTINCT {items} FROM {{a}} WHERE {_where(rng, 'a', _is_inner(a))}", None
+        return f"SELECT DISTINCT {items} FROM {{a}}, {{b}} WHERE {link(rng, 'a', 'b')}", None
+    return f"SELECT DISTINCT {items} FROM {{a}} WHERE {where_of(rng, 'a', is_inner(a))}", None
 
 
-def top(rng: Random, draw: _Draw) -> Shape:
+def top(rng: Random, draw: Draw) -> Shape:
     draw.source("a")
     order = rng.choice(("c1 DESC", "c1", "c1 DESC NULLS FIRST", "c0, c1 DESC", "c1 ASC NULLS LAST"))
     limit = rng.randint(1, 3)
@@ -327,11 +364,11 @@ def top(rng: Random, draw: _Draw) -> Shape:
         return "SELECT a.k AS c0, COUNT(*) AS c1 FROM {a} GROUP BY a.k", (order, 2, limit)
     if rng.random() < 0.3:
         draw.source("b")
-        return f"SELECT a.k AS c0, b.v AS c1 FROM {{a}}, {{b}} WHERE {_link(rng, 'a', 'b')}", (order, 2, limit)
+        return f"SELECT a.k AS c0, b.v AS c1 FROM {{a}}, {{b}} WHERE {link(rng, 'a', 'b')}", (order, 2, limit)
     return "SELECT a.s AS c0, a.v AS c1, a.k AS c2 FROM {a}", (order, 3, limit)
 
 
-def spread(rng: Random, draw: _Draw) -> Shape:
+def spread(rng: Random, draw: Draw) -> Shape:
     a = draw.source("a")
     choices = ["MEDIAN(a.v)", "QUANTILE(a.v, 0.25)", "QUANTILE(a.v, 0.9)", "STDDEV(a.v)", "STDDEV_POP(a.v)"]
     choices += [
@@ -343,17 +380,17 @@ def spread(rng: Random, draw: _Draw) -> Shape:
         "MIN(a.s)",
         "COUNT(*)",
     ]
-    if not _is_inner(a):
+    if not is_inner(a):
         choices += ["MEDIAN(a.x)", "STDDEV_SAMP(a.m)", "MAX(a.x)", "SUM(a.x)", "AVG(a.m)"]
     aggs = [rng.choice(choices) for _ in range(rng.randint(1, 3))]
     group = rng.choice((None, "a.k", "a.s"))
     items = ", ".join(f"{e} AS c{i}" for i, e in enumerate([*([group] if group else []), *aggs]))
     tail = f" GROUP BY {group}" if group else ""
     having = rng.choice(("", "", " HAVING COUNT(*) > 1", " HAVING MEDIAN(a.v) > 0"))
-    return f"SELECT {items} FROM {{a}} WHERE {_where(rng, 'a', _is_inner(a))}{tail}{having}", None
+    return f"SELECT {items} FROM {{a}} WHERE {where_of(rng, 'a', is_inner(a))}{tail}{having}", None
 
 
-def derived(rng: Random, draw: _Draw) -> Shape:
+def derived(rng: Random, draw: Draw) -> Shape:
     draw.source("a")
     inside = rng.choice(
         (
@@ -377,11 +414,11 @@ def derived(rng: Random, draw: _Draw) -> Shape:
     return text, None
 
 
-def tables(rng: Random, draw: _Draw) -> Shape:
+def tables(rng: Random, draw: Draw) -> Shape:
     name = rng.choice(("T", "R", "R", "N", "N"))
     a = draw.source("a", timed=name == "N")
     draw.table("r", name)
-    where = _where(rng, "a", _is_inner(a))
+    where = where_of(rng, "a", is_inner(a))
     on = rng.choice(("a.k = r.k", "a.k = r.k", "a.k = r.k AND a.s = r.s", "r.v > a.v"))
     forms = [
         f"SELECT a.k AS c0, r.v AS c1, a.v AS c2 FROM {{a}}, {{r}} WHERE {where} AND {on} AND {{versions}}",
@@ -397,11 +434,11 @@ def tables(rng: Random, draw: _Draw) -> Shape:
     return rng.choice(forms), None
 
 
-def join(rng: Random, draw: _Draw) -> Shape:
+def join(rng: Random, draw: Draw) -> Shape:
     """Joins whose point is the windows: of rows, on results, without equalities."""
     draw.source("a")
     draw.source("b")
-    on = rng.choice((_link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1", "a.k <> b.k"))
+    on = rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1", "a.k <> b.k"))
     if rng.random() < 0.5:
         return f"SELECT a.k AS c0, a.v AS c1, b.v AS c2 FROM {{a}}, {{b}} WHERE {on}", None
     return f"SELECT a.k AS c0, COUNT(*) AS c1, SUM(b.v) AS c2 FROM {{a}} JOIN {{b}} ON {on} GROUP BY a.k", None

@@ -1,28 +1,45 @@
 """The whole language, read twice: the naive evaluator and DuckDB give the same answers at every instant."""
 
+import re
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from duckdb_wide import wide_answers, wide_rows
-from generate_wide import draw_wide_case
+from generate_further import draw_further_case
+from generate_wide import WideCase, draw_wide_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_local_matches import difference
 from test_oracles_agree import explain_difference
+from user_aggregates import PLAIN
 
 from muntin.cql.binder import bind
 from muntin.reference import answers, run
 
+FORMS = (
+    r"FIRST\(", r"LAST\(", r"squares\(", r"joined\(", r"runner_up\(", r"HAVING (FIRST|LAST)\(",
+    r"HAVING (squares|joined|runner_up)\(", r"\(SELECT (FIRST|LAST)\([^)]*\) FROM",
+    r"\(SELECT (squares|joined|runner_up)\([^)]*\) FROM", r"(FIRST|LAST)\(.* JOIN", r"(FIRST|LAST)\(.* LIMIT",
+    r"INTERNAL\] AS a, . \[RANGE [^]]*INTERNAL", r"INTERNAL\] AS a WHERE EXISTS", r"SLIDE \d+ \w+ INTERNAL",
+    r"INTERNAL\] AS a, [TN] AS r", r"SUM\(.\.v\).* INTERNAL", r"INTERNAL\].* HAVING", r"INTERNAL\].*UNION ALL",
+    r"FROM \(SELECT .* INTERNAL\].*\) AS q", r"\) \[RANGE [^]]*INTERNAL\] AS a", r"\nWstream\(", r"stream\(Wstream\(",
+    r"SELECT Wstream\(", r"FROM Wstream\(", r"INTERNAL\][^\[]*\) \[ROWS", r"\(Wstream\([^[]*\) \[ROWS",
+    r"\(Wstream\([^[]*\) \[RANGE", r"\[ROWS \d+ SLIDE \d+ \w+\]", r"\[RANGE \d+ \w+ SLIDE \d+\]",
+    r"\[PARTITION BY k ROWS \d+ SLIDE \d+\]", r"\[PARTITION BY k ROWS \d+ SLIDE \d+ \w+\]", "-restore",
+)  # fmt: skip
+"""What the further draw is there for."""
 
-def check(seed: int) -> None:
-    case = draw_wide_case(seed)
+
+def check(seed: int, draw: Callable[[int], WideCase] = draw_wide_case) -> None:
+    case = draw(seed)
     query = bind(case.text, case.catalog, case.options)
     for until in (None, Random(seed).randint(0, 6) * case.unit + case.last_instant()):
         expected = wide_answers(case, until)
-        got = answers(query, case.streams, until, case.tables)
+        got = answers(query, case.streams, until, case.tables, PLAIN)
         problem = explain_difference(case, expected, got)
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.tables}"
-        problem = difference(wide_rows(case, expected, until), run(query, case.streams, until, case.tables))
+        problem = difference(wide_rows(case, expected, until), run(query, case.streams, until, case.tables, PLAIN))
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.text}\n{case.streams}"
 
 
@@ -30,6 +47,12 @@ def check(seed: int) -> None:
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_reference_equals_duckdb_on_what_the_wide_draw_leaves_out(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        check(seed, draw_further_case)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -50,4 +73,13 @@ def test_the_draw_is_not_trivial() -> None:
     )
     for form in forms.split("|"):
         assert form in text, form
+    assert {name for c in cases for name in c.tables} == {"T", "R", "N"}
+
+
+def test_the_further_draw_is_not_trivial() -> None:
+    """Most cases have rows in their answers, and every form that the wide draw leaves out is drawn."""
+    cases = [draw_further_case(seed) for seed in range(300)]
+    assert sum(any(rows for _, rows in wide_answers(c)) for c in cases[:60]) > 40
+    text = "\n".join(c.text for c in cases)
+    assert [form for form in FORMS if not re.search(form, text)] == []
     assert {name for c in cases for name in c.tables} == {"T", "R", "N"}

@@ -101,9 +101,11 @@ def test_round_trip_over_versions(store: PaneStore, tmp_path: Path) -> None:
         forget_open_files()
         states = store.load(version, CELLS, task="p0")
         assert contents(states) == before
-    assert [c.meta for c in states[CELLS[0]].list("panes")] == [
-        {"n": 3, "min_ts": 1_000_003, "max_exp": FOREVER}, {"n": 3, "min_ts": 2_000_006, "max_exp": FOREVER},
-    ]  # fmt: skip
+    stored = states[CELLS[0]].list("panes")
+    assert [c.meta for c in stored] == [
+        {"n": 3, "bytes": c.load().nbytes, "min_ts": m * 1_000_000 + 3 * m, "max_exp": FOREVER}
+        for m, c in enumerate(stored, 1)
+    ]
     assert store.latest_version() == latest_version(str(tmp_path), QUERY, 0) == 2
     assert len(data_files(tmp_path)) == len(manifests(tmp_path)) == 3, "files grow with tasks, not with cells"
 
@@ -586,7 +588,7 @@ def test_other_tools_can_list_files(store: PaneStore, tmp_path: Path) -> None:
     told = describe_file(str(manifest))
     assert told["report"] == {"late": 1} and told["cells"]["a"]["heads"] == {"k": 1}
     assert told["cells"]["b"]["chunks"] == [
-        {"structure": "panes", "file": data.name, "position": 1, "meta": {"n": 1, "min_ts": 3}}
+        {"structure": "panes", "file": data.name, "position": 1, "meta": {"n": 1, "bytes": rows(1).nbytes, "min_ts": 3}}
     ]
     (tmp_path / "other").write_bytes(b"x" * 200)
     with pytest.raises(StoreError, match="no file of the pane store"):

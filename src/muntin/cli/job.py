@@ -101,6 +101,8 @@ class QueryOptionsPart(_Part):
     zone: str | None = None
     exp: bool | None = None
     strategy: str | None = None
+    skew: Literal["keep", "split"] | None = None
+    memory: int | str | None = None
 
 
 class Sink(_Part):

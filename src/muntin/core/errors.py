@@ -35,6 +35,10 @@ class DataError(MuntinError):
     """A row breaks a declared rule (``on_bad_time="fail"``, integer overflow): the data's owner must act."""
 
 
+class BudgetError(MuntinError):
+    """A query's state outgrew the memory that its option allows: its author must act. Nothing was committed."""
+
+
 class StoreError(MuntinError):
     """The pane store does not fit the checkpoint, or is missing, newer, corrupt or full."""
 

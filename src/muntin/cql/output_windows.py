@@ -16,6 +16,7 @@ from muntin.plan.nodes import (
     Apply,
     Distinct,
     Filter,
+    Join,
     Node,
     OuterJoin,
     Output,
@@ -25,6 +26,7 @@ from muntin.plan.nodes import (
     Scan,
     SemiJoin,
     SetOp,
+    TableScan,
     TopK,
     walk,
     within,
@@ -99,14 +101,25 @@ def lasting(node: Node) -> str | None:
 
 
 def check_internal(ctx: Context, tree: exp.Expr, root: Node) -> None:
-    """Raise when an INTERNAL window is below DISTINCT or negation."""
+    """Raise when an INTERNAL window is below DISTINCT or negation, or what else takes results back."""
     for node in walk(root):
-        what = lasting(node)
+        what = lasting(node) or _replacing(node)
         if what is not None and any(is_internal(w) for w in _windows(node)):
             raise ctx.at(internal_spec(tree) or tree).error(
                 f"INTERNAL cannot be used below {what}: its results must leave when they no longer hold. "
                 "Remove INTERNAL"
             )
+
+
+def _replacing(node: Node) -> str | None:
+    """What takes results back, beside ``lasting``, while the windows stand still."""
+    match node:
+        case Apply():
+            return "a scalar sub-query"
+        case Join() | SemiJoin() if any(isinstance(n, TableScan) and n.table.kind == "relation" for n in within(node)):
+            return "a join with a retroactive relation"
+        case _:
+            return None
 
 
 def internal_spec(tree: exp.Expr) -> exp.Expr | None:

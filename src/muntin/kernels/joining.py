@@ -135,3 +135,40 @@ def extend(
     """Partial combinations (origin row, start, exp) times the candidates of their origin row: (tuple, candidate) pairs
     whose intervals meet. ``candidates`` is (begin by origin row, start, exp), sorted by origin row."""
     return _extend(*tuples, *candidates)
+
+
+@nb.njit(
+    nb.types.Tuple((MI32, MI32, nb.int64))(I64, I64, I32, I64, I64, I64, I64, nb.int64),
+    cache=True,
+)
+def _between(lo, hi, order, start, exp, c_start, c_exp, limit):  # type: ignore[no-untyped-def]
+    room = max(16, len(lo))
+    left, right = np.empty(room, np.int32), np.empty(room, np.int32)
+    used = 0
+    touched = 0
+    for i in range(len(lo)):
+        since, before = start[i], min(exp[i], limit)
+        n = hi[i] - lo[i]
+        if used + n > room:
+            room = max(2 * room, used + n)
+            left, right = _grown(left, used, room), _grown(right, used, room)
+        for k in range(lo[i], hi[i]):
+            j = order[k]
+            if c_start[j] < before and c_exp[j] > since:
+                left[used] = i
+                right[used] = j
+                used += 1
+        touched += max(n, 0)
+    return left[:used], right[:used], touched
+
+
+def between(
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    order: NDArray[np.int32],
+    new: tuple[NDArray[np.int64], NDArray[np.int64]],
+    chunk: tuple[NDArray[np.int64], NDArray[np.int64]],
+    limit: int,
+) -> Found:
+    """Pairs whose validity intervals meet, of row i of ``new`` and the chunk rows at places [lo[i], hi[i]) of
+    ``order``; the chunk's row started before ``limit``. Both sides are (start, exp). Returns as ``probe`` does."""
+    return _between(*places, order, *new, *chunk, limit)

@@ -29,9 +29,7 @@ def _pair(ids, sign, order, kinds):  # type: ignore[no-untyped-def]
     return partner
 
 
-def partners(
-    ids: NDArray[np.int64], ts: NDArray[np.int64], sign: NDArray[np.int8], kinds: int
-) -> NDArray[np.int64]:
+def partners(ids: NDArray[np.int64], ts: NDArray[np.int64], sign: NDArray[np.int8], kinds: int) -> NDArray[np.int64]:
     """For each row the later negative tuple of its kind that takes it away, for each such tuple its row; -1 for none.
 
     Of several rows the newest goes first. Cost: a sort by time and one pass.

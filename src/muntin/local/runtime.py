@@ -11,10 +11,12 @@ from muntin.core.batch import Batch
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.kernels.hashing import hash_columns, shard_of
+from muntin.physical.hot_keys import parts
 from muntin.physical.operators.context import concat_rows
-from muntin.physical.shard import TS, Progress, advance, result_rows, step, to_wire
+from muntin.physical.operators.window_join import hot_head
+from muntin.physical.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
 from muntin.physical.source import arrive, ship
-from muntin.physical.stage import DerivedInput, Input, PhysicalQuery, SourceInput
+from muntin.physical.stage import DerivedInput, Input, PhysicalQuery, SourceInput, WindowJoin
 from muntin.state.shard_state import ShardState
 
 Batches = Mapping[str, pa.Table]
@@ -55,7 +57,7 @@ class LocalPipeline:
             self.bad += arrived.header.bad
             for place, source in self._inputs():
                 if isinstance(source, SourceInput) and source.stream.name == stream.name:
-                    shipped[place] = self._by_shard(source, _by_time(ship(source, arrived)))
+                    shipped[place] = self._by_shard(source, _by_time(ship(source, arrived)), place[0])
         return self._stages(headers, shipped, now, finish)
 
     def _stages(
@@ -88,17 +90,33 @@ class LocalPipeline:
         self.late += sum(r.num_rows for i, r in output.late if not _instants_only(self.query.stages[stage].inputs[i]))
         return output.ports
 
+    def _hot(self, stage: int) -> list[int]:
+        """Keys that the shards of a stage found to be hot in the step before."""
+        ops = enumerate(self.query.stages[stage].ops)
+        heads = [hot_head(f"op{k}") for k, op in ops if isinstance(op, WindowJoin) and op.split]
+        return sorted({h for state in self.states[stage] for name in heads for h in state.heads.get(name, [])})
+
     def _inputs(self) -> Iterable[tuple[tuple[int, int], Input]]:
         for number, stage in enumerate(self.query.stages):
             for position, source in enumerate(stage.inputs):
                 yield (number, position), source
 
-    def _by_shard(self, source: Input, rows: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def _by_shard(self, source: Input, rows: pa.RecordBatch, stage: int = 0) -> list[pa.RecordBatch]:
         keys = [rows.column(k) for k in source.shard_key]
+        if isinstance(source, SourceInput) and source.split:
+            found = dict(parts(rows, keys, self.shards, self._hot(stage)))
+            return [found.get(s, _none_of(source)) for s in range(self.shards)]
+        if source.everywhere:
+            return [rows] * self.shards
         if not keys:
             return [rows if s == 0 else rows.slice(0, 0) for s in range(self.shards)]
         shard = shard_of(hash_columns(keys, rows.num_rows), self.shards)
         return [rows.take(pa.array(np.flatnonzero(shard == s))) for s in range(self.shards)]
+
+
+def _none_of(source: Input) -> pa.RecordBatch:
+    schema = wire_schema(source)
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
 def run_local(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 
 from muntin.core.errors import ConfigError
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.flow import Flow
 from muntin.optimizer.join_order import pipeline_cost
 from muntin.optimizer.statistics import Statistics
+from muntin.optimizer.structures import Strategy, Structure, holdings
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -37,13 +37,7 @@ from muntin.plan.nodes import (
 )
 from muntin.plan.patterns import Pattern
 
-
-class Strategy(StrEnum):
-    """Execution strategies, by the names that the option ``strategy`` takes."""
-
-    NT = "nt"
-    DIRECT = "direct"
-    UPA = "upa"
+__all__ = ["Strategy", "choose_strategy", "costs", "operator_cost", "settled", "strategy_of", "structure_of", "total"]
 
 
 def total(root: Node, statistics: Statistics, strategy: Strategy = Strategy.UPA) -> float:
@@ -85,6 +79,12 @@ def choose_strategy(query: BoundQuery, statistics: Statistics | None = None) -> 
     known = statistics or Statistics()
     order = (Strategy.UPA, Strategy.NT, Strategy.DIRECT)
     return min(order, key=lambda s: (total(query.root, known, s), order.index(s))).value
+
+
+def structure_of(node: Node, statistics: Statistics, strategy: Strategy) -> Structure:
+    """What holds the rows that come out of a node where every expiration shows: the cheapest that the edge may have."""
+    found = holdings(flow_of(node, statistics), statistics, strategy, eager=True)
+    return min(found, key=lambda structure: found[structure])
 
 
 def operator_cost(node: Node, s: Statistics, strategy: Strategy) -> float:
@@ -132,32 +132,5 @@ def processed(f: Flow, strategy: Strategy) -> float:
 
 
 def upkeep(f: Flow, s: Statistics, strategy: Strategy, eager: bool) -> float:
-    """Steps per second to insert an edge's rows into state and to delete them from it.
-
-    ``eager``: expirations show at once, so every arrival asks for them; otherwise state is cleaned ``1 / lazy`` times
-    in the time a row stays.
-    """
-    hashed = f.rate + f.expiring + f.early
-    queue = f.rate + f.expiring
-    if f.pattern is Pattern.MON:
-        return f.rate
-    match strategy:
-        case Strategy.NT:
-            return hashed
-        case Strategy.DIRECT:
-            scans = (f.rate + f.early) * f.size if eager else f.rate / s.lazy
-            return queue if f.pattern is Pattern.WKS else queue + scans + f.early * f.size
-        case Strategy.UPA:
-            return _by_pattern(f, s, eager, hashed, queue)
-
-
-def _by_pattern(f: Flow, s: Statistics, eager: bool, hashed: float, queue: float) -> float:
-    """FIFO, calendar queue or hash (thesis 3.5.2); with negative tuples whichever of the last two is cheaper."""
-    if f.pattern is Pattern.WKS:
-        return queue
-    day = f.size / s.partitions
-    calendar = queue + (f.rate * day / 2 if eager else f.rate / (s.lazy * s.partitions))
-    if f.pattern is Pattern.WK:
-        return calendar
-    every = hashed + f.expiring  # each expiration becomes a negative tuple for the hash table
-    return min(calendar + f.early * f.size, every)
+    """Steps per second to keep an edge's rows in the cheapest structure (``structures.holdings``)."""
+    return min(holdings(f, s, strategy, eager).values())

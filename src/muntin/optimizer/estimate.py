@@ -81,7 +81,7 @@ def _flow(node: Node, s: Statistics) -> Flow:
             return replace(inner, rate=inner.rate + early, size=size, early=early)
         case SetOp(kind, left, right):
             a, b = flow_of(left, s), flow_of(right, s)
-            return _union(a, b) if kind == "union_all" else _difference(a, b, kind)
+            return _union(a, b) if kind == "union_all" else _difference(a, b, kind, _domain(left, s))
         case Apply(left, right, predicate, aggs):
             a, b = flow_of(left, s), flow_of(right, s)
             hit = _join((left, right), [a, b], predicate, s)
@@ -181,14 +181,34 @@ def _union(a: Flow, b: Flow) -> Flow:
     return Flow(a.rate + b.rate, a.size + b.size, a.expiring + b.expiring, a.early + b.early, values, a.pattern)
 
 
-def _difference(a: Flow, b: Flow, kind: str) -> Flow:
-    """Half of the left stays; a right row takes a left row away or brings it back."""
+def _difference(a: Flow, b: Flow, kind: str, domain: float) -> Flow:
+    """A left row goes to a right one where they meet, at most half of them; a right row takes one away or brings it
+    back as likely as its value is there. ``domain``: the values that there are, whether or not a window has them."""
     kinds = max(min(_product(list(a.distinct.values())), a.size), 1.0)
-    turns = min(b.rate + b.expiring + b.early, a.rate * max(b.size / kinds, 0.1))
-    base = a.scaled(0.5)
+    turns = (b.rate + b.expiring + b.early) * min(1.0, a.size / domain)
+    base = a.scaled(1 - min(1.0, b.size / domain) / 2)
     if not kind.endswith("_all"):
         base = base.scaled(kinds / max(a.size, 1.0))
     return replace(base, rate=base.rate + turns / 2, early=base.early + turns / 2)
+
+
+def _domain(node: Node, s: Statistics) -> float:
+    """Distinct rows that a node may ever have, as far as its columns are plain ones of windows."""
+    match node:
+        case Scan(stream, _, _):
+            return _product([s.values(stream.name, f.name) for f in stream.schema])
+        case Project(child, exprs) if isinstance(leaf := _leaf(child), Scan):
+            values = {f"{leaf.alias}.{f.name}": s.values(leaf.stream.name, f.name) for f in leaf.stream.schema}
+            return max(_product([values_of(e, values) for _, e in exprs]), 1.0)
+        case Filter(child):
+            return _domain(child, s)
+        case _:
+            return max(_product(list(flow_of(node, s).distinct.values())), 1.0)
+
+
+def _leaf(node: Node) -> Node:
+    """What filters stand on."""
+    return _leaf(node.input) if isinstance(node, Filter) else node
 
 
 def _product(values: list[float]) -> float:

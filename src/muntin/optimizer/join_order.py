@@ -1,4 +1,4 @@
-"""What an order of join inputs costs per unit time (thesis 5.3.1), and the heuristic that proposes one (5.3.2)."""
+"""What an order of a plan's join inputs costs per unit time, and the heuristic that proposes one (thesis 5.3)."""
 
 from __future__ import annotations
 
@@ -11,29 +11,10 @@ from muntin.plan.exprs import Call, Expr, columns_of, conjuncts
 from muntin.plan.nodes import Join
 
 
-def nested_loop_cost(
-    rates: Sequence[float], spans: Sequence[float], distinct: Sequence[float], order: Sequence[int] | None = None
-) -> float:
-    """Attribute comparisons per unit time of an n-way nested-loops join on one attribute (thesis 5.3.1).
-
-    A new row of stream i scans the other windows in the global ``order``; X_1 = l1 (l2 T2 + l2 T2 / max(v1, v2) * l3 T3
-    + ...), and so for each stream. ``rates`` l, ``spans`` T, ``distinct`` v by stream.
-    """
-    order = range(len(rates)) if order is None else order
-    total = 0.0
-    for i in order:
-        found, values = rates[i], distinct[i]
-        for k in (k for k in order if k != i):
-            total += found * rates[k] * spans[k]
-            found *= rates[k] * spans[k] / max(values, distinct[k])
-            values = min(values, distinct[k])
-    return total
-
-
 def pipeline_cost(flows: Sequence[Flow], predicate: Expr, statistics: Statistics) -> float:
     """Probes and intermediate results per unit time when each new row visits the other inputs in this order.
 
-    As ``nested_loop_cost``, but an input that an equality connects to those before it is a hash index: a probe costs
+    As ``multiway.cost.eager``, but an input that an equality connects to those before it is a hash index: a probe costs
     one and what it finds; without an equality the whole window is read.
     """
     conditions = [c for c in conjuncts(predicate) if list(columns_of(c))]

@@ -14,7 +14,9 @@ class Statistics:
     ``distinct``: distinct values by (stream or table, column). ``selectivities``: share of rows kept, by the Spark SQL
     text of the condition without backquotes. ``partitions``: of a calendar queue (thesis 3.5.2). ``lazy``: how often
     state that may be cleaned late is cleaned, as a share of the window (thesis 3.6.1). ``horizon``: seconds that an
-    unbounded window is taken to hold.
+    unbounded window is taken to hold. ``instants``: per second, at which something arrives and expirations are asked
+    for (None: with every row of an edge). ``chains``: of a hash table (None: as many as it has rows, so that a row is
+    found at once).
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -28,6 +30,8 @@ class Statistics:
     partitions: int = 10
     lazy: float = 0.05
     horizon: float = 3_600.0
+    instants: float | None = None
+    chains: int | None = None
 
     def rate(self, stream: str) -> float:
         """Rows per second of a stream."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.stage import (
     AsOfJoin,
     FiredWindow,
@@ -52,11 +53,24 @@ def _foldable(agg: Agg) -> bool:
             return False
 
 
+def _entries(op: GraphJoin) -> str:
+    """The indexes of each input, in words."""
+    found = []
+    for i, indexes in enumerate(op.indexes):
+        hashed = [f"hash({', '.join(op.index_columns(i, x))})" for x in indexes]
+        sorted_by = [f"sorted({c})" for c in op.band_columns(i)]
+        found.append(" + ".join(hashed + sorted_by) or "scanned")
+    return "; ".join(found)
+
+
 def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
     """What the operator keeps, in words, given the patterns of its inputs; "" for stateless ones."""
     match op:
         case WindowJoin():
             return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
+        case GraphJoin():
+            expiry = ", ".join(INDEXED[p] for p in inputs)
+            return f"panes of each input, {_entries(op)} (expiry: {expiry})"
         case AsOfJoin():
             return "hash index of the relation's rows"
         case GroupAggregate(panes=panes):

@@ -24,9 +24,12 @@ from muntin.physical.shapes import (
     continual,
     fires_late,
     has_internal,
+    is_internal,
     is_nrr,
     leaves,
     pair,
+    unslid,
+    windows_of,
 )
 from muntin.physical.stage import (
     FiredWindow,
@@ -107,10 +110,11 @@ class _Planner(Negation):
         return self.drafts.apply(Restore(ticks, whole), [changes], changes.schema, not whole, changes.keys)
 
     def marks(self, node: Node) -> list[Value]:
-        """The windows and relations of the query, without columns: their rows' comings and goings mark instants."""
+        """The windows and relations of the query, without columns: their rows' comings and goings mark instants, also
+        those of rows that no evaluation sees."""
         found: list[Value] = []
         for leaf in (n for n in leaves(node) if not is_nrr(n)):
-            value = self.drafts.project(self.visit(leaf, None), ())
+            value = self.drafts.project(self.visit(unslid(leaf), None, external=True), ())
             if isinstance(value, Loose):
                 value = replace(value, marks=True)
             if value not in found:
@@ -135,8 +139,9 @@ class _Planner(Negation):
             case Project(child, exprs):
                 return self.drafts.project(self.visit(child, ticks, external), exprs)
             case Join(parts, predicate):
-                joined = self.join_with_tables(parts, predicate, ticks, [has_internal(p) for p in parts])
-                return self.lasting(joined) if not external and all(has_internal(p) for p in parts) else joined
+                internal = [has_internal(p) for p in parts if windows_of(p)]
+                joined = self.join_with_tables(parts, predicate, ticks, internal)
+                return self.lasting(joined) if not external and any(internal) else joined
             case Aggregate():
                 value = self.aggregate(
                     self.visit(node.input, ticks, external=True), node, ticks, fires_late(node.input)
@@ -147,18 +152,19 @@ class _Planner(Negation):
             case Distinct(child):
                 return self.distinct(self.visit(child, ticks))
             case SemiJoin():
-                return self.semi_join(node, ticks)
+                return self.semi_join(node, ticks, external)
             case OuterJoin():
                 return self.outer_join(node, ticks)
             case SetOp():
-                return self.set_op(node, ticks)
+                return self.set_op(node, ticks, external)
             case Apply():
                 return self.apply(node, ticks)
             case TopK(child, keys, count):
                 here = self.drafts.colocate([self.visit(child, ticks)], [()])
                 return self.drafts.apply(TopRows(keys, count), here, node.schema, True, ())
-            case Rewindow():
-                return self.rewindow(node, ticks)
+            case Rewindow(window=window):
+                results = self.rewindow(node, ticks)
+                return self.lasting(results) if is_internal(window) and not external else results
             case TableScan():
                 return table(node, ticks)
             case Output():
@@ -174,7 +180,8 @@ class _Planner(Negation):
     ) -> Placed:
         by = tuple(prefix + b for b in window.by)
         (here,) = self.drafts.colocate([value], [by])
-        op = RowsWindow(window.count, window.slide, by, prefix + order_by if order_by else None)
+        by_value = not isinstance(value, Loose)  # results of a query
+        op = RowsWindow(window.count, window.slide, by, prefix + order_by if order_by else None, by_value)
         rows = self.drafts.apply(op, [here], here.schema, True, here.keys)
         own = beat(window, self.query.options)
         if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant

@@ -133,39 +133,44 @@ class Drafts:
         self.options = options
         self.stages: list[Draft] = []
 
-    def colocate(self, values: Sequence[Value], keys: Sequence[tuple[str, ...]]) -> list[Placed]:
-        """The values in one stage, rows with equal ``keys`` (aligned columns) on one shard."""
+    def colocate(self, values: Sequence[Value], keys: Sequence[tuple[str, ...] | None]) -> list[Placed]:
+        """The values in one stage, rows with equal ``keys`` (aligned columns) on one shard, those of a value with the
+        key None on every shard."""
         found = self._fitting(values, keys)
         if found is None:
             self.stages.append(Draft())
             return [self._enter(v, len(self.stages) - 1, k) for v, k in zip(values, keys, strict=True)]
         stage, positions = found
         return [
-            v if isinstance(v, Placed) else self._enter(v, stage, tuple(k[p] for p in positions))
+            v if isinstance(v, Placed) else self._enter(v, stage, None if k is None else tuple(k[p] for p in positions))
             for v, k in zip(values, keys, strict=True)
         ]
 
-    def _fitting(self, values: Sequence[Value], keys: Sequence[tuple[str, ...]]) -> tuple[int, tuple[int, ...]] | None:
+    def _fitting(
+        self, values: Sequence[Value], keys: Sequence[tuple[str, ...] | None]
+    ) -> tuple[int, tuple[int, ...]] | None:
         """A stage that holds all the placed values spread by the same part of the keys: (stage, positions)."""
         placed = [(v, k) for v, k in zip(values, keys, strict=True) if isinstance(v, Placed)]
         if not placed or len({v.stage for v, _ in placed}) > 1:
             return None
-        positions = [_positions(v.keys, k) for v, k in placed]
+        positions = [None if k is None else _positions(v.keys, k) for v, k in placed]
         if None in positions or len(set(positions)) > 1:
             return None
         assert positions[0] is not None
         return placed[0][0].stage, positions[0]
 
-    def _enter(self, value: Value, stage: int, key: tuple[str, ...]) -> Placed:
-        draft = self.stages[stage]
-        spread: Keys = tuple(frozenset([k]) for k in key)
+    def _enter(self, value: Value, stage: int, key: tuple[str, ...] | None) -> Placed:
+        draft, everywhere = self.stages[stage], key is None
+        spread: Keys = None if key is None else tuple(frozenset([k]) for k in key)
+        key = key or ()
         match value:
             case Loose(scan, ticks, columns, keep, _, weight):
                 if weight is not None:
                     columns = (*columns, (weight, Column(weight, pa.bool_())))
                 source = SourceInput(
-                    scan.alias, scan.stream, scan.window, conjunction(list(keep)), columns, key, ticks=ticks
-                )
+                    scan.alias, scan.stream, scan.window, conjunction(list(keep)), columns, key, ticks=ticks,
+                    everywhere=everywhere,
+                )  # fmt: skip
                 index = draft.add_input(source)
                 if weight is not None:
                     index = draft.add_op(Signed(weight), (index,))
@@ -173,7 +178,7 @@ class Drafts:
                 return self._negated(placed) if self.negates(value) else placed
             case Placed():
                 port = self.stages[value.stage].port(value.index)
-                derived = DerivedInput(value.stage, value.schema, key, value.signed, port)
+                derived = DerivedInput(value.stage, value.schema, key, value.signed, port, everywhere)
                 return Placed(stage, draft.add_input(derived), value.schema, value.signed, spread)
 
     def negates(self, value: Loose) -> bool:

@@ -124,6 +124,7 @@ def _value(stage: StageRecord, value: Value) -> Iterator[str]:
         yield f"           state: {value.state}"
     if value.measured is not None:
         yield f"           measured: {measured_text(value.measured)}"
+    yield from (f"           {line}" for line in value.join)
 
 
 def measured_text(c: Counter) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.stage import (
     AsOfJoin,
     Compute,
@@ -25,6 +26,7 @@ from muntin.physical.stage import (
     RowsWindow,
     Signed,
     Snap,
+    Stamp,
     TopRows,
     WindowJoin,
 )
@@ -57,9 +59,9 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
     """The pattern of an operator's result."""
     hardest = max(inputs, default=Pattern.MON)
     match op:
-        case Compute() | Net() | Snap() | Repeat():
+        case Compute() | Net() | Snap() | Stamp() | Repeat():
             return inputs[0]
-        case WindowJoin():
+        case WindowJoin() | GraphJoin():
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case AsOfJoin():
             return inputs[0]  # updates of the relation show nothing

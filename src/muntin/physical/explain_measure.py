@@ -9,10 +9,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from muntin.core.batch import Batch
 from muntin.physical import shard
 from muntin.physical.operators.context import Context
+from muntin.physical.operators.join_statistics import told
 from muntin.physical.stage import Op
 from muntin.state.shard_state import ShardState
 
@@ -40,6 +42,8 @@ class Measured:
 
     operators: dict[tuple[int, int], Counter] = field(default_factory=dict)
     held: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    joins: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    """What each join measured on the first shard that ran it, at the end."""
     batches: int = 0
     results: int = 0
     seconds: float = 0.0
@@ -66,7 +70,10 @@ def measuring(states: Sequence[Sequence[ShardState]]) -> Iterator[Measured]:
         spent = time.perf_counter() - start
         place = places.get(id(state))
         if place is not None:
-            _count(found, place, int(name.removeprefix("op")), data, out, _held(state, name), spent)
+            number = int(name.removeprefix("op"))
+            _count(found, place, number, data, out, _held(state, name), spent)
+            if place[1] == 0 and f"{name}.stats" in state.heads:
+                found.joins[place[0], number] = told(state.heads[f"{name}.stats"])
         return out
 
     shard._apply = counted

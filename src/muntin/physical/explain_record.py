@@ -12,9 +12,10 @@ from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.plan_text import Show, node_text
 from muntin.physical.choose_state import structure_of
 from muntin.physical.explain_edges import patterns_of
+from muntin.physical.explain_joins import join_lines
 from muntin.physical.explain_measure import Counter, Measured
 from muntin.physical.explain_words import input_text, op_text
-from muntin.physical.stage import DerivedInput, PhysicalQuery
+from muntin.physical.stage import DerivedInput, PhysicalQuery, Stage
 from muntin.plan.nodes import BoundQuery, Node
 from muntin.plan.patterns import Pattern, pattern
 
@@ -45,6 +46,8 @@ class Value:
     pattern: Pattern
     state: str
     measured: Counter | None = None
+    join: tuple[str, ...] = ()
+    """What a join measured, and its orders."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +116,20 @@ def _stages(physical: PhysicalQuery, show: Show, measured: Measured | None) -> I
             state = structure_of(op, [patterns[a] for a in args])
             counter = None if measured is None else measured.of(number, k)
             takes = tuple((number, a) for a in args)
-            values.append(Value(here, False, op_text(op, show), takes, patterns[here], state, counter))
+            join = _join_lines(stage, number, k, measured)
+            values.append(Value(here, False, op_text(op, show), takes, patterns[here], state, counter, join))
         last = number == len(physical.stages) - 1
         yield StageRecord(number, tuple(values), stage.emitted(), stage.schema.names, last)
+
+
+def _join_lines(stage: Stage, number: int, k: int, measured: Measured | None) -> tuple[str, ...]:
+    """What the run measured of a join whose arguments are the stage's inputs or operators."""
+    found = None if measured is None else measured.joins.get((number, k))
+    if found is None:
+        return ()
+    args = stage.arguments()[k]
+    inputs = [stage.inputs[a] if a < len(stage.inputs) else None for a in args]
+    return join_lines(found, inputs)
 
 
 def to_json(record: Explained) -> dict[str, Any]:
@@ -148,5 +162,6 @@ def _stage(stage: StageRecord) -> dict[str, Any]:
         value |= {"from": [{"stage": s, "value": n} for s, n in v.takes], "pattern": v.pattern.name}
         value |= {"state": v.state} if v.state else {}
         value |= {"measured": asdict(v.measured)} if v.measured is not None else {}
+        value |= {"join": list(v.join)} if v.join else {}
         values.append(value)
     return {"stage": stage.number, "values": values, "ports": list(stage.ports), "columns": list(stage.columns)}

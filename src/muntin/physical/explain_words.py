@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from muntin.optimizer.plan_text import Show, agg_text, window_text
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.stage import (
     AsOfJoin,
     Compute,
@@ -26,6 +27,7 @@ from muntin.physical.stage import (
     Signed,
     Snap,
     SourceInput,
+    Stamp,
     TopRows,
     WindowJoin,
 )
@@ -56,6 +58,9 @@ def asked(text: str) -> Asked:
 def input_text(source: Input, show: Show) -> str:
     """An input with its window or stage, its filter and its spread over shards."""
     key = f"shards by ({', '.join(source.shard_key)})" if source.shard_key else "one shard"
+    key = "every shard" if source.everywhere else key
+    if isinstance(source, SourceInput) and source.split:
+        key += ", hot keys split"
     match source:
         case SourceInput(instants_only=True):
             return f"{source.stream.name} {window_text(source.window)}: instants only, {key}"
@@ -73,6 +78,9 @@ def op_text(op: Op, show: Show) -> str:
         case WindowJoin(keys):
             on = "; ".join(" = ".join(k) for k in zip(*keys, strict=True)) or "nothing (cross product)"
             return f"join of {len(keys)} windows on {on}"
+        case GraphJoin(columns, classes, conditions):
+            edges = [" = ".join(c for _, c in k) for k in classes] + [show(c) for c in conditions]
+            return f"join of {len(columns)} windows over the graph {'; '.join(edges) or '(cross product)'}"
         case AsOfJoin(keys):
             on = "; ".join(" = ".join(k) for k in zip(*keys, strict=True)) or "nothing"
             return f"join as of the row's start on {on}"
@@ -107,6 +115,8 @@ def _short(op: Op, show: Show) -> str:
             return f"window the output: {window_text(window)}"
         case Snap():
             return "move to evaluation instants"
+        case Stamp():
+            return "note the start"
         case Merge(weights):
             return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
         case Signed():

@@ -1,24 +1,29 @@
-"""Stages of an n-way join: as many inputs as possible in one operator on one key, a new stage where the key changes."""
+"""The stage of an n-way join of windows: on the keys that all inputs share, or over their join graph."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
-from muntin.physical.conditions import Conditions, KeyClass, aliases
-from muntin.physical.stage import Compute, DerivedInput, Input, Op, SourceInput, Stage, WindowJoin
+from muntin.optimizer.estimate import flow_of
+from muntin.optimizer.statistics import Statistics
+from muntin.physical.conditions import Conditions, KeyClass
+from muntin.physical.join_graph import GraphJoin
+from muntin.physical.join_layout import Class, Spread, graph_join, relay, relayed_is_cheaper, spread
+from muntin.physical.stage import Compute, Op, SourceInput, Stage, WindowJoin
 from muntin.plan.exprs import Call, Column, Expr, columns_of, conjunction, map_columns
 from muntin.plan.nodes import Scan
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The stages of a join. The last one is open: the planner adds operators to it or cuts another.
+    """The stage of a join. It is open: the planner adds operators to it or cuts another.
 
     ``schema``: the columns that it emits; ``shard_terms``: for each column of its shard key, all plain columns equal to
-    it (rows that agree on one of each are on one shard); None when everything is on one shard.
+    it (rows that agree on one of each are on one shard); None when everything is on one shard. An empty set: no column
+    tells.
     """
 
     stages: tuple[Stage, ...]
@@ -26,35 +31,50 @@ class Joined:
     shard_terms: tuple[frozenset[str], ...] | None
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Something that a join stage can take as input: a window, or the result of an earlier stage."""
-
-    aliases: frozenset[str]
-    scan: Scan | None
-    stage: int
-    schema: Schema
-
-
-def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozenset[str]) -> Joined:
-    """Left-deep over keys: the key that covers most inputs first. ``needed``: plan columns used above the join."""
+def join_stages(scans: tuple[Scan, ...], conditions: Conditions, needed: frozenset[str], split: bool = False) -> Joined:
+    """The stage of a join of windows. ``needed``: plan columns used above the join; ``split``: a join of two windows
+    shares hot keys among all shards."""
     columns = _shipped(scans, conditions, needed)
-    waiting = {s.alias: _Part(frozenset([s.alias]), s, -1, columns[s.alias]) for s in scans}
-    open_rest = list(conditions.rest)
-    stages: list[Stage] = []
-    current: _Part | None = None
-    keys: list[KeyClass] = []
-    while current is None or waiting:
-        parts, keys = _next_parts(current, waiting, conditions)
-        covered = frozenset(a for p in parts for a in p.aliases)
-        closing, open_rest = _closed_by(open_rest, covered)
-        closing += _equalities(conditions, keys, parts)
-        stage = _stage(parts, keys, closing, conditions)
-        stages.append(stage)
-        waiting = {a: p for a, p in waiting.items() if a not in covered}
-        current = _Part(covered, None, len(stages) - 1, stage.schema)
-    terms = tuple(frozenset(_names(k)) for k in keys) if keys else None
-    return Joined(tuple(stages), stages[-1].schema, terms)
+    names = [columns[s.alias].names for s in scans]
+    schema = Schema(tuple(f for s in scans for f in columns[s.alias]))
+    keys = [n for n, k in enumerate(conditions.keys) if len(k.aliases) == len(scans)]
+    if keys:
+        shard_keys = [tuple(_key_column(s, conditions, n) for n in keys) for s in scans]
+        inputs = tuple(_input(s, columns[s.alias], k, conditions) for s, k in zip(scans, shard_keys, strict=True))
+        split = split and len(scans) == 2
+        inputs = tuple(replace(i, split=split) for i in inputs)
+        ops: tuple[Op, ...] = (WindowJoin(tuple(shard_keys), split=split),)
+        closing = [*conditions.rest, *_other_equalities(conditions, keys)]
+        if closing:
+            ops += (Compute(conjunction(closing)),)
+        terms = (frozenset[str](),) if split else tuple(frozenset(_names(conditions.keys[n])) for n in keys)
+        return Joined((Stage(inputs, ops, schema, signed=False),), schema, terms)
+    classes = _classes(scans, conditions)
+    way = spread(names, classes, _rates(scans))
+    inputs = tuple(_input(s, columns[s.alias], k, conditions) for s, k in zip(scans, way.keys, strict=True))
+    op: GraphJoin = graph_join(names, classes, conditions.rest)
+    return Joined((Stage(inputs, (op,), schema, signed=False),), schema, way.terms(classes))
+
+
+def wants_relays(scans: tuple[Scan, ...], conditions: Conditions) -> bool:
+    """Whether relayed stages are cheaper by estimate than what ``join_stages`` plans."""
+    classes = _classes(scans, conditions)
+    plan = relay(classes, len(scans))
+    if plan is None or any(len(c) == len(scans) for c in classes):
+        return False
+    way: Spread = spread([s.schema.names for s in scans], classes, _rates(scans))
+    equal = [Call("eq", (k.terms[0][1], t), pa.bool_()) for k in conditions.keys for _, t in k.terms[1:]]
+    return relayed_is_cheaper(scans, conjunction([*equal, *conditions.rest]), way, plan)
+
+
+def _classes(scans: tuple[Scan, ...], conditions: Conditions) -> tuple[Class, ...]:
+    place = {s.alias: i for i, s in enumerate(scans)}
+    found = (tuple(sorted((place[a], key_name(a, e, n)) for a, e in k.terms)) for n, k in enumerate(conditions.keys))
+    return tuple(c for c in found if len(c) > 1)
+
+
+def _rates(scans: tuple[Scan, ...]) -> list[float]:
+    return [flow_of(s, Statistics()).rate for s in scans]
 
 
 def source_columns(
@@ -96,71 +116,32 @@ def _shipped(scans: tuple[Scan, ...], conditions: Conditions, needed: frozenset[
     return found
 
 
-def _next_parts(
-    current: _Part | None, waiting: dict[str, _Part], conditions: Conditions
-) -> tuple[list[_Part], list[KeyClass]]:
-    """The inputs of the next stage and its keys: the largest set joined on one key, else a cross product of two."""
-    done = current.aliases if current else frozenset()
-    choices = [k for k in conditions.keys if (k.aliases & waiting.keys()) and (current is None or k.aliases & done)]
-    if choices:
-        best = max(choices, key=lambda k: len(k.aliases & waiting.keys()))
-        parts = [p for a, p in waiting.items() if a in best.aliases]
-        if current:
-            parts = [current, *parts]
-        elif len(parts) == 1:
-            parts = list(waiting.values())[:2]
-        keys = [k for k in conditions.keys if all(k.aliases & p.aliases for p in parts)]
-        return parts, keys
-    nexts = list(waiting.values())
-    return ([current, nexts[0]] if current else nexts[:2]), []
-
-
-def _closed_by(predicates: list[Expr], covered: frozenset[str]) -> tuple[list[Expr], list[Expr]]:
-    closed = [p for p in predicates if aliases(p) <= covered]
-    return closed, [p for p in predicates if not aliases(p) <= covered]
-
-
-def _equalities(conditions: Conditions, keys: list[KeyClass], parts: list[_Part]) -> list[Expr]:
-    """Equalities between inputs of this stage that are not its key."""
+def _other_equalities(conditions: Conditions, keys: list[int]) -> list[Expr]:
+    """Equalities between inputs that are not the join's keys."""
     found: list[Expr] = []
-    for number, key in enumerate(conditions.keys):
-        inside = [(p, a) for p in parts for a in sorted(p.aliases & key.aliases)]
-        by_part = dict(reversed(inside))
-        if key in keys or len(by_part) < 2:
-            continue
-        (_, first), *others = by_part.items()
-        found += [_eq(key, number, first, other) for _, other in others]
+    for n, key in enumerate(conditions.keys):
+        if n not in keys:
+            (first, _), *others = key.terms
+            sides = [(_column(conditions, n, first), _column(conditions, n, a)) for a, _ in others]
+            found += [Call("eq", pair, pa.bool_()) for pair in sides]
     return found
 
 
-def _eq(key: KeyClass, number: int, left: str, right: str) -> Expr:
-    sides = [Column(key_name(a, key.term(a), number), key.term(a).type) for a in (left, right)]
-    return Call("eq", tuple(sides), pa.bool_())
+def _column(conditions: Conditions, number: int, alias: str) -> Column:
+    term = conditions.keys[number].term(alias)
+    return Column(key_name(alias, term, number), term.type)
 
 
-def _stage(parts: list[_Part], keys: list[KeyClass], closing: list[Expr], conditions: Conditions) -> Stage:
-    numbers = [conditions.keys.index(k) for k in keys]
-    columns = [tuple(_key_column(p, conditions.keys[n], n) for n in numbers) for p in parts]
-    inputs = tuple(_input(p, k, conditions) for p, k in zip(parts, columns, strict=True))
-    ops: tuple[Op, ...] = (WindowJoin(tuple(columns)),)
-    if closing:
-        ops += (Compute(conjunction(closing)),)
-    schema = Schema(tuple(f for p in parts for f in p.schema))
-    return Stage(inputs, ops, schema, signed=False)
+def _key_column(scan: Scan, conditions: Conditions, number: int) -> str:
+    return _column(conditions, number, scan.alias).name
 
 
-def _key_column(part: _Part, key: KeyClass, number: int) -> str:
-    alias = min(part.aliases & key.aliases)
-    return key_name(alias, key.term(alias), number)
-
-
-def _input(part: _Part, key: tuple[str, ...], conditions: Conditions) -> Input:
-    if part.scan is None:
-        return DerivedInput(part.stage, part.schema, key)
+def _input(scan: Scan, schema: Schema, key: tuple[str, ...] | None, conditions: Conditions) -> SourceInput:
+    """A window as an input; without a key every shard gets it."""
     terms = {
-        key_name(part.scan.alias, k.term(part.scan.alias), n): k.term(part.scan.alias)
+        key_name(scan.alias, k.term(scan.alias), n): k.term(scan.alias)
         for n, k in enumerate(conditions.keys)
-        if part.scan.alias in k.aliases
+        if scan.alias in k.aliases
     }
-    names = [(f.name, terms.get(f.name, Column(f.name, f.type))) for f in part.schema]
-    return source_columns(part.scan, conditions, names, key)
+    names = [(f.name, terms.get(f.name, Column(f.name, f.type))) for f in schema]
+    return replace(source_columns(scan, conditions, names, key or ()), everywhere=key is None)

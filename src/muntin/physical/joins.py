@@ -7,8 +7,12 @@ from dataclasses import replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
+from muntin.optimizer.estimate import flow_of
+from muntin.optimizer.statistics import Statistics
 from muntin.physical.drafts import Value, loose, table
+from muntin.physical.join_layout import Spread, graph_join, relay, relayed_is_cheaper, spread
 from muntin.physical.pieces import Pieces
+from muntin.physical.relays import Keyed, join_relayed
 from muntin.physical.shapes import BOOL, columns, equality, leaves, names_of
 from muntin.physical.stage import (
     AsOfJoin,
@@ -46,7 +50,9 @@ class Joins(Pieces):
         have = {n for v in first for n in v.schema.names}
         inner = [c for c in conditions if names_of(c) <= have]
         value = (
-            self.join(first, conjunction(inner)) if len(first) > 1 else self.drafts.filter(first[0], conjunction(inner))
+            self.join(first, conjunction(inner), others)
+            if len(first) > 1
+            else self.drafts.filter(first[0], conjunction(inner))
         )
         rest = [c for c in conditions if c not in inner]
         for node in late:
@@ -113,29 +119,59 @@ class Joins(Pieces):
         joined = self.drafts.apply(op, [here, there], schema, False, here.keys)
         return joined, [c for c in conditions if c not in pairs and c not in own and c not in closing]
 
-    def join(self, parts: Sequence[Value], predicate: Expr) -> Value:
-        """n-way join: inputs that share a key in one operator, then the next key; cross products last."""
-        waiting = list(parts)
+    def join(self, parts: Sequence[Value], predicate: Expr, nodes: Sequence[Node] = ()) -> Value:
+        """n-way join. Inputs that all share a key meet in one operator by it; others in one operator over their join
+        graph, or in relayed stages where that is cheaper by estimate (``nodes``: what the parts are)."""
         conditions = conjuncts(predicate)
-        done: Value | None = None
-        while done is None or waiting:
-            chosen, keys = choose(done, waiting, conditions)
-            waiting = [w for w in waiting if not any(w is c for c in chosen)]
-            done, conditions = self._join_step(chosen, keys, conditions)
-        return done
+        owner = {name: i for i, v in enumerate(parts) for name in v.schema.names}
+        groups = _classes(conditions, owner)
+        keys = [[g[i] for i in range(len(parts))] for g in groups if len(g) == len(parts)]
+        if keys:
+            return self._join_on_keys(list(parts), keys, conditions)
+        keyed = self._keyed(parts, conditions)
+        way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts)))
+        plan = relay(keyed.classes, len(parts))
+        if plan is not None and len(nodes) == len(parts) and relayed_is_cheaper(nodes, predicate, way, plan):
+            return join_relayed(self.drafts, keyed, plan)
+        return self._join_graph(keyed, way)
 
-    def _join_step(
-        self, parts: list[Value], keys: list[list[Expr]], conditions: list[Expr]
-    ) -> tuple[Value, list[Expr]]:
+    def _join_graph(self, keyed: Keyed, way: Spread) -> Value:
+        """One operator over the join graph."""
+        op = graph_join([v.schema.names for v in keyed.parts], keyed.classes, keyed.conditions)
+        here = self.drafts.colocate(keyed.parts, way.keys)
+        schema = Schema(tuple(f for p in here for f in p.schema))
+        return self.drafts.apply(op, here, schema, any(p.signed for p in here), way.terms(keyed.classes) or ())
+
+    def _keyed(self, parts: Sequence[Value], conditions: list[Expr]) -> Keyed:
+        """The parts with their own filters and plain columns for every key term, NULL keys filtered out."""
+        spent: list[Expr] = []
+        filtered: list[Value] = []
+        for part in parts:
+            part, own = self._own_filters(part, conditions, spent)
+            filtered.append(part)
+            spent += own
+        owner = {name: i for i, v in enumerate(filtered) for name in v.schema.names}
+        groups = _classes([c for c in conditions if c not in spent], owner)
+        spent += [c for c in conditions if any(is_key(c, [list(g.values())]) for g in groups)]
+        classes: list[list[tuple[int, str]]] = [[] for _ in groups]
+        for i, part in enumerate(filtered):
+            mine = [(n, g[i]) for n, g in enumerate(groups) if i in g]
+            present: list[Expr] = [Call("is_not_null", (t,), BOOL) for _, t in mine]
+            part, names = self.with_columns(self.drafts.filter(part, conjunction(present)), [t for _, t in mine])
+            filtered[i] = part
+            for (n, _), name in zip(mine, names, strict=True):
+                classes[n].append((i, name))
+        rest = tuple(c for c in conditions if c not in spent)
+        return Keyed(filtered, tuple(tuple(c) for c in classes), rest)
+
+    def _join_on_keys(self, parts: list[Value], keys: list[list[Expr]], conditions: list[Expr]) -> Value:
+        """All inputs in one operator on the keys that they share."""
         spent = [c for c in conditions if is_key(c, keys)]
         here = [self._own_filters(p, conditions, spent) for p in parts]
         keyed, names = self._key_columns([p for p, _ in here], keys)
         spent += [c for _, cs in here for c in cs]
         joined = self.window_join(keyed, names)
-        have = set(joined.schema.names)
-        closing = [c for c in conditions if c not in spent and {x.name for x in columns_of(c)} <= have]
-        left = [c for c in conditions if c not in spent and c not in closing]
-        return self.drafts.filter(joined, conjunction(closing)), left
+        return self.drafts.filter(joined, conjunction([c for c in conditions if c not in spent]))
 
     def _own_filters(self, part: Value, conditions: list[Expr], spent: list[Expr]) -> tuple[Value, list[Expr]]:
         have = set(part.schema.names)
@@ -154,21 +190,10 @@ class Joins(Pieces):
         return found, names
 
 
-def choose(done: Value | None, waiting: list[Value], conditions: list[Expr]) -> tuple[list[Value], list[list[Expr]]]:
-    """Inputs of the next join and its keys (a term for each input): as many inputs on one key as possible."""
-    pool = ([done] if done is not None else []) + waiting
-    owner = {name: i for i, v in enumerate(pool) for name in v.schema.names}
-    best: dict[int, Expr] = {}
-    for group in _classes(conditions, owner):
-        if done is not None and 0 not in group:
-            continue
-        if len(group) > len(best):
-            best = group
-    if not best:
-        return pool[:2], []
-    members = sorted(best)
-    keys = [[g[m] for m in members] for g in _classes(conditions, owner) if set(members) <= set(g)]
-    return [pool[m] for m in members], keys
+def _rates(nodes: Sequence[Node], n: int) -> list[float]:
+    """Rows per second of each input, as far as is known."""
+    known = Statistics()
+    return [flow_of(x, known).rate for x in nodes] if len(nodes) == n else [1.0] * n
 
 
 def _classes(conditions: list[Expr], owner: dict[str, int]) -> list[dict[int, Expr]]:

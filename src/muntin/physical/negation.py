@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
+from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.physical.drafts import Placed, Value, table
 from muntin.physical.joins import Joins
@@ -14,15 +17,18 @@ from muntin.physical.shapes import (
     columns,
     default_of,
     equality,
+    is_internal,
     is_nrr,
     multiplicity,
     renamed_columns,
+    windows_of,
 )
 from muntin.physical.stage import (
     GroupAggregate,
     Merge,
     Net,
     Repeat,
+    Stamp,
 )
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts
 from muntin.plan.nodes import (
@@ -44,12 +50,36 @@ class Negation(Joins):
         """Changes of each group's row (the planner of the whole language fills this in)."""
         raise NotImplementedError
 
-    def semi_join(self, node: SemiJoin, ticks: Ticks | None) -> Value:
-        left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
+    def semi_join(self, node: SemiJoin, ticks: Ticks | None, external: bool = False) -> Value:
+        windows = [windows_of(n) for n in (node.left, node.right)]
+        internal = not external and any(map(is_internal, chain(*windows)))
+        if internal and all(windows):
+            if not all(map(is_internal, chain(*windows))):
+                raise UnsupportedError(
+                    "INTERNAL and external windows around EXISTS or IN cannot run yet: make all or none INTERNAL"
+                )
+            return self._lasting_semi_join(node, ticks)
+        left, right = self.visit(node.left, ticks, external), self.visit(node.right, ticks, external)
         if node.null_aware is not None:
             return self._not_in(left, right, node)
         left, matched = self._matched(left, right, node.predicate)
         return self.minus(left, matched) if node.anti else matched
+
+    def _lasting_semi_join(self, node: SemiJoin, ticks: Ticks | None) -> Value:
+        """Left rows that have been in their window together with a partner in its own (thesis 3.3.2), each from its
+        first partner on; rows of equal values have the same partners if they start together."""
+        left = self.drafts.place(self.visit(node.left, ticks, external=True))
+        right = self.visit(node.right, ticks, external=True)
+        at = self.fresh("start")
+        schema = Schema((*left.schema.fields, Field(at, INT)))
+        stamped = self.drafts.apply(Stamp(at), [left], schema, left.signed, left.keys)
+        pairs = self.join([stamped, right], node.predicate)
+        wide = self.drafts.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(stamped)))
+        names = tuple(f"__m.{n}" for n in schema.names)
+        every = [self.lasting(v) for v in (stamped, wide)]
+        here, there = self.drafts.colocate(every, [schema.names, names])
+        joined = self.window_join([here, self.kinds(there)], [schema.names, names], null_safe=True)
+        return self.drafts.project(joined, columns(node.schema))
 
     def _not_in(self, left: Value, right: Value, node: SemiJoin) -> Placed:
         """x NOT IN (y): fails for an equal y, and while there are candidates also for a NULL x or any NULL y.
@@ -148,8 +178,8 @@ class Negation(Joins):
         )
         return self.drafts.project(alone, padded)
 
-    def set_op(self, node: SetOp, ticks: Ticks | None) -> Value:
-        left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
+    def set_op(self, node: SetOp, ticks: Ticks | None, external: bool = False) -> Value:
+        left, right = self.visit(node.left, ticks, external), self.visit(node.right, ticks, external)
         right = self.drafts.project(
             right, tuple((a.name, Column(b.name, b.type)) for a, b in zip(left.schema, right.schema, strict=True))
         )

@@ -11,7 +11,7 @@ from muntin.optimizer.shape import is_canonical
 from muntin.physical.choose_state import folds
 from muntin.physical.conditions import Conditions, analyse
 from muntin.physical.dataflow import plan_dataflow
-from muntin.physical.join_stages import Joined, join_stages, source_columns
+from muntin.physical.join_stages import Joined, join_stages, source_columns, wants_relays
 from muntin.physical.stage import (
     Compute,
     DerivedInput,
@@ -57,6 +57,8 @@ def plan_as_written(query: BoundQuery) -> PhysicalQuery:
         return replace(plan_dataflow(query), horizon=reach)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
+    if len(parts.scans) > 2 and wants_relays(parts.scans, conditions):
+        return replace(plan_dataflow(query), horizon=reach)
     kind = query.root.kind
     plan = _plan_aggregate if parts.aggregate is not None else _plan_rows
     stages = tuple(_snapped(s, query) for s in plan(query, parts, conditions))
@@ -129,7 +131,7 @@ def _plan_rows(query: BoundQuery, parts: _Parts, conditions: Conditions) -> tupl
         shard_key = () if alone else outputs
         source = source_columns(parts.scans[0], conditions, list(parts.project), shard_key)
         return (Stage((source,), ops, schema, _signed(ops)),)
-    joined = join_stages(parts.scans, conditions, _used(e for _, e in parts.project))
+    joined = join_stages(parts.scans, conditions, _used(e for _, e in parts.project), _splits(query))
     compute = Compute(TRUE, parts.project)
     if not alone and (not _must_meet(ops) or _agree_on_shard(joined, parts.project)):
         return _extend_last(joined, (compute, *ops), schema, _signed(ops))
@@ -207,7 +209,7 @@ def _plan_aggregate(query: BoundQuery, parts: _Parts, conditions: Conditions) ->
         source = source_columns(parts.scans[0], conditions, list(computed), key)
         stages: tuple[Stage, ...] = (Stage((source,), first, schema, signed),)
     else:
-        joined = join_stages(parts.scans, conditions, _used(e for _, e in computed))
+        joined = join_stages(parts.scans, conditions, _used(e for _, e in computed), _splits(query))
         compute = Compute(TRUE, computed)
         if not alone and _groups_agree(joined, node):
             stages = _extend_last(joined, (compute, *first), schema, signed)
@@ -253,6 +255,10 @@ def _groups_agree(joined: Joined, node: Aggregate) -> bool:
         return True
     plain = {e.name for _, e in node.groups if isinstance(e, Column)}
     return all(plain & terms for terms in joined.shard_terms)
+
+
+def _splits(query: BoundQuery) -> bool:
+    return query.options.skew == "split"
 
 
 def _used(exprs: object) -> frozenset[str]:

@@ -50,9 +50,19 @@ def is_nrr(node: Node) -> bool:
     return isinstance(node, TableScan) and node.table.kind == "nrr"
 
 
+def windows_of(node: Node) -> list[Window]:
+    """The windows of the node, not those inside windowed sub-queries."""
+    return [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
+
+
+def is_internal(window: Window) -> bool:
+    """Whether results over the window stay when its rows expire (thesis 3.3.2)."""
+    return isinstance(window, Range) and window.internal
+
+
 def has_internal(node: Node) -> bool:
     """Whether a window of the node is INTERNAL."""
-    return any(isinstance(n, Scan) and isinstance(n.window, Range) and n.window.internal for n in within(node))
+    return any(map(is_internal, windows_of(node)))
 
 
 def _fires(window: Window) -> bool:
@@ -81,6 +91,17 @@ def continual(node: Node) -> Node:
             return replace(node, left=continual(node.left), right=continual(node.right))
         case _:
             return replace(node, input=continual(node.input))
+
+
+def unslid(leaf: Node) -> Node:
+    """The leaf, its window without its SLIDE in time."""
+    match leaf:
+        case Scan(window=Range() as window) | Rewindow(window=Range() as window):
+            return replace(leaf, window=replace(window, slide=None))
+        case Scan(window=Rows() as window) | Rewindow(window=Rows() as window):
+            return replace(leaf, window=replace(window, every=None))
+        case _:
+            return leaf
 
 
 def all_columns(value: Value) -> Named:

@@ -18,14 +18,18 @@ from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.kernels.hashing import buffer_values
+from muntin.physical.hot_keys import MINE, PLAIN, ROLE
+from muntin.physical.join_graph import GraphJoin
+from muntin.physical.memory import check_memory
 from muntin.physical.operators.as_of_join import as_of_join
 from muntin.physical.operators.compute import compute
 from muntin.physical.operators.context import Context, concat_rows
 from muntin.physical.operators.fired_window import fired_window
+from muntin.physical.operators.graph_join import graph_join
 from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
-from muntin.physical.operators.reshape import merge, repeat, rewind, signed, snap
+from muntin.physical.operators.reshape import merge, repeat, rewind, signed, snap, stamp
 from muntin.physical.operators.restore import restore
 from muntin.physical.operators.rows_window import rows_window
 from muntin.physical.operators.top_rows import top_rows
@@ -52,6 +56,7 @@ from muntin.physical.stage import (
     Snap,
     SourceInput,
     Stage,
+    Stamp,
     TopRows,
     WindowJoin,
 )
@@ -92,7 +97,10 @@ class StepOutput:
 
 def wire_schema(source: Input) -> pa.Schema:
     """The Arrow schema in which rows of this input travel."""
-    fields = [pa.field(f.name, f.type) for f in source.schema] + [pa.field(TS, pa.int64())]
+    fields = [pa.field(f.name, f.type) for f in source.schema]
+    if isinstance(source, SourceInput) and source.split:
+        fields.append(pa.field(ROLE, pa.int8()))
+    fields.append(pa.field(TS, pa.int64()))
     if not isinstance(source, SourceInput):
         fields.append(pa.field(EXP, pa.int64()))
         if source.signed:
@@ -144,7 +152,7 @@ def step(
         if isinstance(source, SourceInput):
             rows, too_late = _on_time(rows, progress.before)
             if too_late is not None and not source.stream.static:
-                late.append((position, too_late))
+                late.append((position, _counted(source, too_late, shard)))
             if source.stream.static:
                 rows = _since_first(state, f"static{position}", rows, progress)
         values.append(_interval_rows(query, source, rows))
@@ -152,6 +160,7 @@ def step(
             marks += [values[-1].ts, values[-1].exp]
     ctx = replace(_context(query, state, marks, progress), home=shard == 0)
     _run(plan, state, values, ctx)
+    check_memory(plan, state, stage, shard, query.options.memory)
     return StepOutput(tuple(values[v] for v in plan.emitted()), late)
 
 
@@ -192,6 +201,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
     match op:
         case WindowJoin():
             return window_join(op, state, name, data, ctx)
+        case GraphJoin():
+            return graph_join(op, state, name, data, ctx)
         case Compute():
             return compute(op, batch)
         case GroupAggregate():
@@ -218,6 +229,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return rewind(op, batch)
         case Snap(ticks):
             return snap(ticks, batch)
+        case Stamp(column):
+            return stamp(column, batch)
         case Endless():
             return Batch(batch.columns, batch.ts, forever(len(batch)), batch.sign)
         case Restore():
@@ -248,6 +261,16 @@ def _on_time(rows: pa.RecordBatch, before: int) -> tuple[pa.RecordBatch, pa.Reco
     return rows.take(pa.array(np.flatnonzero(~late))), rows.take(pa.array(np.flatnonzero(late)))
 
 
+def _counted(source: SourceInput, rows: pa.RecordBatch, shard: int) -> pa.RecordBatch:
+    """Late rows without those that another shard counts: copies."""
+    if source.everywhere:
+        return rows if shard == 0 else rows.slice(0, 0)
+    if source.split:
+        role = buffer_values(rows.column(ROLE), np.int8)
+        return rows.take(pa.array(np.flatnonzero((role == PLAIN) | (role == MINE)))).drop_columns([ROLE])
+    return rows
+
+
 def _since_first(state: ShardState, structure: str, rows: pa.RecordBatch, progress: Progress) -> pa.RecordBatch:
     """Rows of a static table: there from the query's first instant on, and held back until that is known."""
     if rows.num_rows:
@@ -264,6 +287,8 @@ def _since_first(state: ShardState, structure: str, rows: pa.RecordBatch, progre
 def _interval_rows(query: PhysicalQuery, source: Input, rows: pa.RecordBatch) -> Batch:
     """Rows with their validity as the query sees it, in time order; rows that no instant sees are left out."""
     names = [f.name for f in source.schema]
+    if isinstance(source, SourceInput) and source.split:
+        names.append(ROLE)
     columns = rows.select(names) if names else no_columns(rows.num_rows)
     ts = buffer_values(rows.column(TS), np.int64)
     if not isinstance(source, SourceInput):
@@ -296,6 +321,7 @@ def _context(query: PhysicalQuery, state: ShardState, marks: list[NDArray[np.int
         pane_of(query),
         functions=dict(query.functions),
         scan=query.options.strategy == "direct",
+        memory=query.options.memory,
     )
 
 

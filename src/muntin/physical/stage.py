@@ -19,6 +19,7 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
+from muntin.physical.join_graph import GraphJoin
 from muntin.physical.signature import stable_text
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Agg, Expr
@@ -45,6 +46,10 @@ class SourceInput:
     instants_only: bool = False
     ticks: Ticks | None = None
     """Evaluation instants that the rows' validity is moved to."""
+    everywhere: bool = False
+    """Whether every shard gets every row (``shard_key`` is then empty)."""
+    split: bool = False
+    """Whether rows of hot keys are spread over all shards (``hot_keys``)."""
 
     @property
     def schema(self) -> Schema:
@@ -61,6 +66,8 @@ class DerivedInput:
     shard_key: tuple[str, ...]
     signed: bool = False
     port: int = 0
+    everywhere: bool = False
+    """As in ``SourceInput``."""
 
 
 Input = SourceInput | DerivedInput
@@ -79,11 +86,13 @@ class WindowJoin:
     """n-way equi-join of the stage's inputs in one operator; ``keys[i]`` names input i's key columns (aligned).
 
     () in every place is the cross product. Output: the columns of all inputs in order, valid while all parts are.
-    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none).
+    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). ``split``: its two inputs come with
+    roles (``hot_keys``).
     """
 
     keys: tuple[tuple[str, ...], ...]
     null_safe: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,13 +150,15 @@ class RowsWindow:
 
     A negative tuple takes each row away when the row that pushes it out comes (signed output). With ``slide`` the
     contents move only when the count of rows (of the partition) is a multiple of it. ``order``: the column that orders
-    rows of equal event time (None, and for its own ties: as they arrive).
+    rows of equal event time (None, and for its own ties: as they arrive). ``by_value``: all columns do, one after the
+    other, NULLs first (nested ones apart): results of a query have no order of arrival of their own.
     """
 
     count: int
     slide: int | None
     by: tuple[str, ...]
     order: str | None = None
+    by_value: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,13 @@ class Rewind:
     window: Window
     options: QueryOptions
     shift: int = 0
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Each row's start as one more column (int64 microseconds): rows of equal values keep apart if they start apart."""
+
+    column: str
 
 
 @dataclass(frozen=True)
@@ -242,6 +260,7 @@ class TopRows:
 Op = (
     Compute
     | WindowJoin
+    | GraphJoin
     | GroupAggregate
     | Materialize
     | Net
@@ -251,6 +270,7 @@ Op = (
     | FiredWindow
     | Rewind
     | Snap
+    | Stamp
     | Endless
     | Restore
     | Signed

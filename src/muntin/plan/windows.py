@@ -72,7 +72,10 @@ class QueryOptions:
     ``origin``: microseconds from the epoch that multiples of SLIDE are counted from. ``granule``: microseconds that
     ``closed`` and ``[NOW]`` add to the last instant. ``zone``: time zone for local days (None: UTC). ``exp``: also
     output the expiry of each row. ``strategy``: execution strategy: "upa", "nt", "direct", or "auto" (the
-    cheapest by estimate).
+    cheapest by estimate). ``skew``: "split" lets all shards share the join of keys that would fill one of them
+    (joins of two windows, live pipelines), at the price of one more exchange after the join; "keep" does not.
+    ``memory``: bytes of state that one shard of a stage may hold: joins leave out indexes that do not pay, and what
+    does not fit all the same is a BudgetError before anything of the batch is committed (None: no limit).
     """
 
     bounds: Bounds = "half_open"
@@ -81,6 +84,8 @@ class QueryOptions:
     zone: str | None = None
     exp: bool = False
     strategy: str = "upa"
+    skew: str = "keep"
+    memory: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
 from muntin.plan.windows import QueryOptions, Range, Rows, Window
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
-from muntin.reference.membership import Beat, Visit, beat_of, instants, shown_end, visits
+from muntin.reference.membership import Beat, Visit, beat_of, instants, next_tick, shown_end, visits
 from muntin.reference.relation import Leaf, Relation, compare_nulls, leaf_of
 from muntin.reference.values import canonical
 
@@ -83,6 +83,13 @@ class _Query:
     continual: bool = False
 
     def __post_init__(self) -> None:
+        self._open()
+        end = self.end()
+        if self.until is None and end is not None and any(isinstance(n, Rewindow) for n in within(self.output)):
+            self.until = end  # inner queries answer as long as this one does, as they would in a run that goes on
+            self._open()
+
+    def _open(self) -> None:
         self.leaves: dict[int, Leaf] = {}
         self.ghosts: list[Visit] = []
         for node in within(self.output):
@@ -95,11 +102,24 @@ class _Query:
                     continue
             self.leaves[id(node)] = leaf_of(*leaf, self.options)
         self.beats: list[Beat] = [b for f in self.leaves.values() if (b := beat_of(f.window, self.options))]
+        if self.beats:  # what no evaluation sees is no result
+            self.leaves = {n: replace(f, shown=self._evaluated(f.shown)) for n, f in self.leaves.items()}
         self.stays = [v for leaf in self.leaves.values() for v in leaf.stays]
         for node in within(self.output):
             if isinstance(node, TableScan) and node.table.kind == "relation":
                 updates = self.inputs.tables[node.table.name].updates
                 self.stays += [Visit(Event(ts, (-1, i), row), ts, None) for i, (ts, _, row) in enumerate(updates)]
+
+    def _evaluated(self, shown: dict[int, Visit]) -> dict[int, Visit]:
+        """The stays from the first evaluation that sees the row to the first that does not."""
+
+        def tick(t: int) -> int:
+            return min(next_tick(t, *b) for b in self.beats)
+
+        return {
+            key: replace(v, enters=tick(v.enters), leaves=None if v.leaves is None else tick(v.leaves))
+            for key, v in shown.items()
+        }
 
     def _now(self, window: Window) -> Window:
         return replace(window, slide=None) if self.continual and isinstance(window, Range) else window

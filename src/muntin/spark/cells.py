@@ -128,4 +128,3 @@ class DriverStore:
         """Delete versions that no retry can ask for, and the data that only they name."""
         for level in range(levels):
             collect(self.root, query_id, level, keep)
-

@@ -15,6 +15,9 @@ from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Expr
 from muntin.spark.spec import Feed, Target
 
+Shape = tuple[int, tuple[int, ...], tuple[int, ...], bool, bool]
+"""Filter, columns, keys, whether every shard gets every row, whether hot keys are split."""
+
 
 @dataclass(frozen=True)
 class StreamPlan:
@@ -49,20 +52,20 @@ def _plan_stream(
     position: int, inputs: list[tuple[Target, SourceInput]], first: int, depths: Sequence[tuple[int, ...]]
 ) -> StreamPlan:
     exprs: dict[str, int] = {}
-    shapes: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[tuple[Target, SourceInput]]] = {}
+    shapes: dict[Shape, list[tuple[Target, SourceInput]]] = {}
     for target, source in inputs:
         keep = -1 if source.keep == TRUE else _place(source.keep, exprs)
         columns = tuple(_place(e, exprs) for _, e in source.columns)
         names = [n for n, _ in source.columns]
         keys = tuple(names.index(k) for k in source.shard_key)
-        shapes.setdefault((keep, columns, keys), []).append((target, source))
+        shapes.setdefault((keep, columns, keys, source.everywhere, source.split), []).append((target, source))
     feeds = [
         Feed(
             number=first + k, stream=position, keep=keep, columns=columns, keys=keys,
             schema=wire_schema(found[0][1]), targets=tuple(t for t, _ in found),
-            level=max(depths[t.query][t.stage] for t, _ in found),
+            level=max(depths[t.query][t.stage] for t, _ in found), everywhere=everywhere, split=split,
         )
-        for k, ((keep, columns, keys), found) in enumerate(shapes.items())
+        for k, ((keep, columns, keys, everywhere, split), found) in enumerate(shapes.items())
     ]  # fmt: skip
     return StreamPlan(tuple(exprs), tuple(feeds))
 

@@ -14,9 +14,11 @@ from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
 from muntin.kernels.hashing import hash_columns
 from muntin.kernels.placing import shard_order
+from muntin.physical.hot_keys import ROLE, parts
 from muntin.physical.source import bad_time, event_times
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
+from muntin.spark.hot import hot_keys
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import Feed, PipelineSpec
 
@@ -54,6 +56,7 @@ class Packer:
     min_ts: int = FOREVER
     max_ts: int = NEVER
     times: list[Instants] = field(default_factory=list)
+    hot: dict[int, list[int]] = field(default_factory=dict)
 
     @property
     def source(self) -> Stream:
@@ -111,7 +114,7 @@ class Packer:
 
     def _post(self, feed: Feed, rows: pa.RecordBatch) -> Iterator[wire.Letter]:
         slots = slots_of_shards(self.spec.shards, self.spec.partitions)
-        for shard, part in split(rows, [rows.column(k) for k in feed.keys], self.spec.shards):
+        for shard, part in self._spread(feed, rows):
             for piece in wire.cut(part):
                 lowest = pc.min(piece.column("__ts")).as_py()
                 yield wire.Letter(
@@ -119,6 +122,15 @@ class Packer:
                     source=self.stream, part=self.partition, seq=self.seq, min_ts=lowest,
                 )  # fmt: skip
                 self.seq += 1
+
+    def _spread(self, feed: Feed, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of each shard."""
+        keys = [rows.column(k) for k in feed.keys]
+        if not feed.split:
+            return split(rows, keys, self.spec.shards, feed.everywhere)
+        if feed.number not in self.hot:
+            self.hot[feed.number] = hot_keys(self.spec, feed)
+        return parts(rows, keys, self.spec.shards, self.hot[feed.number], self.seq)
 
     def _headers(self) -> Iterator[wire.Letter]:
         middle = int(np.median(np.concatenate(self.times))) if self.times else self.max_ts
@@ -142,13 +154,19 @@ def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.boo
         true = pc.fill_null(batch.column(f"e{feed.keep}"), False)
         keep = good & np.asarray(true.to_numpy(zero_copy_only=False), bool)
     columns = [batch.column(f"e{c}") for c in feed.columns] + [pa.array(ts)]
-    arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, feed.schema, strict=True)]
-    rows = pa.RecordBatch.from_arrays(arrays, schema=feed.schema)
+    schema = pa.schema([f for f in feed.schema if f.name != ROLE])  # roles are given when rows are sent
+    arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, schema, strict=True)]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
     return rows if keep.all() else rows.filter(pa.array(keep))
 
 
-def split(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each shard that has any, in their order; without keys all go to shard 0."""
+def split(
+    rows: pa.RecordBatch, keys: list[pa.Array], shards: int, everywhere: bool = False
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each shard that has any, in their order; without keys all go to shard 0, or each to every shard."""
+    if everywhere:
+        yield from ((s, rows) for s in range(shards))
+        return
     if not keys:
         yield 0, rows
         return

@@ -100,4 +100,3 @@ def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, 
         else:
             letters = letters.mapInArrow(stage_task(spec, level), schema)
     return letters
-

@@ -22,7 +22,7 @@ from muntin.spark.spec import PipelineSpec
 
 def runs_on(stage: Stage, shard: int) -> bool:
     """Whether a stage has work on a shard: one that puts every row on shard 0 has none, and no answer, elsewhere."""
-    return shard == 0 or any(i.shard_key for i in stage.inputs)
+    return shard == 0 or any(i.shard_key or i.everywhere for i in stage.inputs)
 
 
 LATE_ROWS = pa.schema(
@@ -94,7 +94,7 @@ class Place:
                 continue
             sent = to_wire(rows, target)
             keys = [sent.column(k) for k in target.shard_key]
-            for shard, part in split(sent, keys, self.spec.shards):
+            for shard, part in split(sent, keys, self.spec.shards, target.everywhere):
                 slot = slots_of_shards(self.spec.shards, self.spec.partitions)[shard]
                 for piece in wire.cut(part):
                     lowest = pc.min(piece.column("__ts")).as_py()

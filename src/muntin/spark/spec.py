@@ -26,7 +26,8 @@ class Feed:
 
     ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep`` -1: every row);
     ``keys`` are positions among ``columns``. ``schema`` is the wire schema of the first target, which the others share
-    but for names. ``level``: the deepest level that reads it.
+    but for names. ``level``: the deepest level that reads it. ``everywhere``: every shard gets every row.
+    ``split``: rows of hot keys are spread (``hot_keys``).
     """
 
     number: int
@@ -37,6 +38,8 @@ class Feed:
     schema: pa.Schema
     targets: tuple[Target, ...]
     level: int
+    everywhere: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)

@@ -146,9 +146,7 @@ class StaticTables:
     spec: PipelineSpec
     shipped: dict[Target, dict[int, pa.RecordBatch]] = field(default_factory=dict)
 
-    def seed(
-        self, place: Place, state: ShardState, rows: list[pa.RecordBatch | None]
-    ) -> list[pa.RecordBatch | None]:
+    def seed(self, place: Place, state: ShardState, rows: list[pa.RecordBatch | None]) -> list[pa.RecordBatch | None]:
         """What arrived, with the static tables' rows of this shard in the first batch in which the stage runs."""
         wanted = [i for i, s in enumerate(place.stage.inputs) if isinstance(s, SourceInput) and s.stream.static]
         if not wanted or state.heads.get("seeded"):
@@ -163,7 +161,7 @@ class StaticTables:
             assert isinstance(source, SourceInput)
             sent = ship(source, arrive(source.stream, self._read(source.stream), 0))
             keys = [sent.column(k) for k in source.shard_key]
-            self.shipped[target] = dict(split(sent, keys, self.spec.shards))
+            self.shipped[target] = dict(split(sent, keys, self.spec.shards, source.everywhere))
         return self.shipped[target].get(place.shard)
 
     def _read(self, stream: Stream) -> pa.RecordBatch:

@@ -19,9 +19,9 @@ Loader = Callable[[], pa.RecordBatch]
 class Chunk:
     """An immutable run of rows and what may be asked of it without opening it.
 
-    ``meta`` holds small integers (row count under "n", and whatever bounds the owner keeps, e.g. "min_ts", "max_exp").
-    ``load`` returns the rows: from memory, or memory-mapped from a file of the pane store. ``address`` is where the
-    pane store keeps it (None: not yet written).
+    ``meta`` holds small integers (rows under "n", their bytes under "bytes", and whatever bounds the owner keeps, e.g.
+    "min_ts", "max_exp"). ``load`` returns the rows: from memory, or memory-mapped from a file of the pane store.
+    ``address`` is where the pane store keeps it (None: not yet written).
     """
 
     meta: dict[str, int]
@@ -46,7 +46,7 @@ class ShardState:
 
     def append(self, structure: str, rows: pa.RecordBatch, **meta: int) -> Chunk:
         """Add ``rows`` as the newest chunk; empty batches are refused by contract of the callers."""
-        chunk = Chunk({"n": rows.num_rows, **meta}, lambda: rows)
+        chunk = Chunk(_sized(rows, meta), lambda: rows)
         self.list(structure).append(chunk)
         return chunk
 
@@ -64,9 +64,17 @@ class ShardState:
             if id(c) not in gone:
                 kept.append(c)
             elif c is old[0] and rows is not None and rows.num_rows:
-                kept.append(Chunk({"n": rows.num_rows, **meta}, lambda: rows))
+                kept.append(Chunk(_sized(rows, meta), lambda: rows))
         self.chunks[structure] = kept
 
     def rows(self) -> int:
         """Rows held over all structures."""
         return sum(c.meta["n"] for cs in self.chunks.values() for c in cs)
+
+    def size(self) -> int:
+        """Bytes of the rows held over all structures (as Arrow buffers; heads not counted)."""
+        return sum(c.meta["bytes"] for cs in self.chunks.values() for c in cs)
+
+
+def _sized(rows: pa.RecordBatch, meta: dict[str, int]) -> dict[str, int]:
+    return {"n": rows.num_rows, "bytes": rows.nbytes, **meta}

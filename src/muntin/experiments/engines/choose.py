@@ -1,44 +1,81 @@
-"""The engine's own choice: state structures and plan by an estimated cost per window, from value counts of its windows.
+"""The engine's own choice: what the product's optimizer decides for the query's text and the statistics of its windows.
 
-What decides is what thesis 3.5.2 names: how many results there are for the inputs, what share of them leaves early, and
-how long the window is. Walking a chain costs 1 a step, looking at a partition ``LOOK``, and changing a chain or
-handling
-a negative tuple ``ACT``, since it touches several places. The weights come from timing the structures alone.
+The optimizer settles the strategy, the plan (Query 4: negation above or below the join) and the structure of the edge
+in which the engines differ; this module measures the statistics and says which engine that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.core.time import SECOND
+from muntin.cql.binder import bind
 from muntin.experiments.engines.engine import DIRECT, NT, PARTITIONS, UPA, Engine
 from muntin.experiments.engines.workload import Trace
-from muntin.kernels.strategies import CALENDAR, LOCATED
+from muntin.experiments.product import catalog
+from muntin.optimizer import Optimized, Statistics, Strategy, Structure, optimize, settled, structure_of
+from muntin.optimizer.cost import AUTO
+from muntin.plan.nodes import Distinct, Join, SemiJoin, SetOp, walk
+from muntin.plan.windows import QueryOptions
 
-ACT, LOOK = 8.0, 2.0
 SAMPLES = 48
 """Windows that statistics are taken from."""
-LAZY = 20
-"""Lazy expirations in a window (every 5 % of it)."""
+CALENDARS = (10, 50, 250)
+"""Numbers of partitions that a calendar queue may have."""
+STREAMS = catalog(s0="source pair protocol", s1="source pair protocol", s2="source pair protocol")
+MEET = "(a.source = b.source)"
 
-_H = PARTITIONS
-_FINE = (10, 50, 250)
-_DOWN = replace(NT, name="NT(join up)", down=True)
+
+@dataclass(frozen=True)
+class Question:
+    """``text``: CQL with a place for the window's seconds. ``column``: whose values count; ``protocol``: the one that
+    ``text`` selects."""
+
+    text: str
+    column: str = "source"
+    protocol: int | None = None
+
+
+def join_question(protocol: int) -> Question:
+    """Query 1."""
+    both = f"{MEET} AND a.protocol = {protocol} AND b.protocol = {protocol}"
+    return Question(
+        f"SELECT a.source FROM s0 [RANGE {{0}} SECONDS] a, s1 [RANGE {{0}} SECONDS] b WHERE {both}", "source", protocol
+    )
+
+
+def distinct_question(column: str) -> Question:
+    """Query 2."""
+    return Question(f"SELECT DISTINCT {column} FROM s0 [RANGE {{0}} SECONDS]", column)
+
+
+NEGATION = Question("SELECT source FROM s0 [RANGE {0} SECONDS] EXCEPT ALL SELECT source FROM s1 [RANGE {0} SECONDS]")
+"""Query 3."""
+
+NEGATION_AND_JOIN = Question(
+    "SELECT a.source FROM s0 [RANGE {0} SECONDS] a, s1 [RANGE {0} SECONDS] b "
+    f"WHERE {MEET} AND b.protocol = 1 AND NOT EXISTS "
+    "(SELECT 1 FROM s2 [RANGE {0} SECONDS] c WHERE c.source = a.source)",
+    "source",
+    1,
+)
+"""Query 4."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Of the tuples of one window: tuples by link and value, those that the selection keeps, and distinct instants."""
+    """Of the tuples of one window: tuples by link and value, those of the protocol, and distinct instants."""
 
     every: NDArray[np.int64]
     kept: NDArray[np.int64]
     instants: int
 
     @staticmethod
-    def of(trace: Trace, window: int, column: str = "source", protocol: int | None = None) -> list[Counts]:
+    def of(trace: Trace, window: int, column: str, protocol: int | None) -> list[Counts]:
         """Counts of ``SAMPLES`` windows spread over the trace, from the time on when the windows are full."""
         last = max(trace.ts[0], trace.ts[-1] - window)
         starts = np.linspace(min(trace.ts[0] + window, last), last, SAMPLES).astype(np.int64)
@@ -58,90 +95,56 @@ class Counts:
         return Counts(table(np.ones(len(values), bool)), table(keep), len(np.unique(trace.ts[part])))
 
 
-Costs = dict[Engine, float]
+def statistics_of(trace: Trace, window: int, question: Question) -> Statistics:
+    """What the windows show: rates, instants, share of the protocol, and values.
+
+    Of one link the values that a window has; of several how many even ones would meet as often as these do.
+    """
+    samples = Counts.of(trace, window, question.column, question.protocol)
+    every = np.mean([c.every.sum(axis=1) for c in samples], axis=0)
+    kept = np.mean([c.kept.sum(axis=1) for c in samples], axis=0)
+    links = [f"s{i}" for i in range(len(every))]
+    values = [_values(samples, i) for i in range(len(every))]
+    distinct = {(name, question.column): v for name, v in zip(links, values, strict=True)}
+    shares = zip(links, every, kept, strict=True)
+    distinct |= {(name, "protocol"): max(1.0, float(n) / max(float(k), 1e-9)) for name, n, k in shares}
+    return Statistics(
+        {name: float(n) / window for name, n in zip(links, every, strict=True)},
+        distinct=distinct,
+        selectivities={MEET: 1 / _even(samples, 0, 1)} if len(every) > 1 else {},
+        instants=float(np.mean([c.instants for c in samples])) / window,
+        chains=PARTITIONS,
+    )
 
 
-def choose(costs: Callable[[Counts], Costs], samples: Sequence[Counts]) -> Engine:
-    """The engine with the lowest cost over the samples."""
-    total: Costs = {}
-    for sample in samples:
-        for engine, cost in costs(sample).items():
-            total[engine] = total.get(engine, 0.0) + cost
-    return replace(min(total, key=lambda e: total[e]), name="own")
+def _values(samples: Sequence[Counts], link: int) -> float:
+    if len(samples[0].every) == 1:
+        return float(np.mean([(c.every[0] > 0).sum() for c in samples]))
+    return _even(samples, 0, max(link, 1))
 
 
-def _calendars(engine: Engine) -> list[Engine]:
-    return [replace(engine, parts=p) for p in _FINE]
+def _even(samples: Sequence[Counts], one: int, other: int) -> float:
+    """Pairs of tuples of two links for each pair with one value."""
+    pairs = sum(float(c.every[one].sum()) * float(c.every[other].sum()) for c in samples)
+    meet = sum(float((c.every[one] * c.every[other]).sum()) for c in samples)
+    return max(1.0, pairs / max(meet, 1.0))
 
 
-def _lazy(instants: int) -> float:
-    """Lazy expiry of both sides of a join: the end of each chain is looked at."""
-    return LOOK * min(LAZY, instants) * 2 * _H
+def choose(question: Question, trace: Trace, window: int) -> Engine:
+    """The engine that the optimizer's decision stands for, with the cheapest of the ``CALENDARS``."""
+    query = bind(question.text.format(window), STREAMS, QueryOptions(strategy=AUTO, granule=SECOND))
+    known = statistics_of(trace, window, question)
+    plans = [(optimize(settled(query, s), s), s) for s in (replace(known, partitions=p) for p in CALENDARS)]
+    best, statistics = min(plans, key=lambda plan: plan[0].cost)
+    return replace(engine_of(best, statistics), name="own")
 
 
-def for_join(counts: Counts) -> Costs:
-    """Query 1: negative tuples, a list, or a calendar queue of so many partitions."""
-    arrivals, (left, right) = float(counts.every.sum()), counts.kept.sum(axis=1)[:2].astype(float)
-    held = float((counts.kept[0] * counts.kept[1]).sum())
-    born, m = 2 * held, counts.instants
-    lazy = _lazy(m)
-    costs: Costs = {
-        NT: ACT * (3 * arrivals + 3 * (left + right) + 3 * born)
-        + LOOK * 2 * m
-        + (left**2 + right**2 + 2 * left * right + born * held / 2) / _H,
-        DIRECT: lazy + ACT * born + m * held,
-    }
-    for e in _calendars(UPA):
-        searched = m * min(1.0, held / e.parts) + born * held / e.parts / 2
-        costs[e] = lazy + ACT * 2 * born + LOOK * (m + min(m, e.parts)) + searched
-    return costs
-
-
-def for_distinct(counts: Counts) -> Costs:
-    """Query 2: delta with negative tuples, delta by expiry, or delta* over a calendar queue."""
-    n, m = float(counts.every[0].sum()), counts.instants
-    d = float((counts.every[0] > 0).sum())
-    chain = d / (2 * _H)
-    costs: Costs = {
-        NT: ACT * 5 * n + n * (2 * chain + n / _H) + d * n / _H,
-        DIRECT: ACT * 2 * n + n * chain + m * d + d * n / _H,
-    }
-    for e in _calendars(UPA):
-        costs[e] = ACT * (n + 4 * d) + LOOK * (m + min(m, e.parts)) + n * 2 * chain + d * (2 * chain + d / e.parts / 2)
-    return costs
-
-
-def for_negation(counts: Counts) -> Costs:
-    """Query 3: what holds the results, by how many of them leave early."""
-    left, right = counts.every[0], counts.every[1]
-    held, early = float(np.maximum(left - right, 0).sum()), float(np.minimum(left, right).sum())
-    born, m, n = held + early, counts.instants, float(counts.every.sum())
-    costs: Costs = {
-        NT: ACT * (4 * n + 3 * born) + (held * held + early * held / 2) / _H,
-        DIRECT: ACT * (born + 2 * early) + m * held + early * held / 2,
-    }
-    for kind in (CALENDAR, LOCATED):
-        for e in _calendars(replace(UPA, kind=kind)):
-            searched = held / 2 + LOOK * e.parts if kind == CALENDAR else held / e.parts / 2
-            costs[e] = ACT * (born + held + 2 * early) + LOOK * (2 * m + min(m, e.parts)) + early * searched
-    return costs
-
-
-def for_negation_and_join(counts: Counts) -> Costs:
-    """Query 4: the negation above or below the join; ``counts.kept``: of link 1 the tuples that the selection keeps."""
-    one, two, three = counts.every[0], counts.kept[1], counts.every[2]
-    a, b, c, m = float(one.sum()), float(two.sum()), float(three.sum()), counts.instants
-    n = float(counts.every.sum())
-    pairs = float((one * two).sum())
-    alive = float(one[three == 0].sum())
-    held = float((one * two)[three == 0].sum())
-    view = 2 * held * (3 * ACT + held / 2 / _H)
-    walks = 2 * a * b / _H
-    costs: Costs = {
-        NT: ACT * (3 * n + 6 * a + 8 * b + 2 * c + 20 * pairs) + 2 * walks + (a * a + b * b) / _H + view,
-        _DOWN: ACT * (3 * n + 4 * a + 8 * b + 3 * c + 6 * alive) + (4 * alive * b + alive * alive + b * b) / _H + view,
-    }
-    for e in _calendars(UPA):
-        moves = n + 3 * a + 4 * b + 4 * c + 24 * pairs
-        costs[e] = _lazy(m) + ACT * moves + LOOK * (4 * m + min(m, e.parts)) + walks + pairs * pairs / e.parts + view
-    return costs
+def engine_of(plan: Optimized, statistics: Statistics) -> Engine:
+    """The engine that runs an optimized plan as the plan says."""
+    strategy = Strategy(plan.query.options.strategy)
+    edge = next(n for n in walk(plan.query.root) if isinstance(n, Join | Distinct | SetOp))
+    if isinstance(edge, Join) and any(isinstance(n, SemiJoin) for n in walk(edge)):
+        return replace(NT, down=True)  # what stands on a negation has negative tuples under every strategy
+    structure = structure_of(edge, statistics, strategy)
+    engines = {Structure.HASH: NT, Structure.LIST: DIRECT, Structure.CALENDAR: UPA}
+    return replace(engines[structure], parts=statistics.partitions if structure is Structure.CALENDAR else PARTITIONS)

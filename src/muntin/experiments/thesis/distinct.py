@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, choose, for_distinct
+from muntin.experiments.engines.choose import choose, distinct_question
 from muntin.experiments.engines.compare import Point
 from muntin.experiments.engines.engine import DIRECT, NT, UPA, distinct_of
 from muntin.experiments.engines.study import Study
@@ -23,7 +23,7 @@ def study(column: str, setting: Setting) -> Study:
         naive.distinct_of(column),
         lambda units: synthetic(units, 1),
         (NT, DIRECT, UPA),
-        lambda trace, window: choose(for_distinct, Counts.of(trace, window, column)),
+        lambda trace, window: choose(distinct_question(column), trace, window),
         SMOKE[column] if setting.smoke else WINDOWS,
         1,
         repeats=1,

@@ -10,7 +10,7 @@ up to the middle of the list.
 from __future__ import annotations
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, choose, for_join
+from muntin.experiments.engines.choose import choose, join_question
 from muntin.experiments.engines.compare import Point, slope
 from muntin.experiments.engines.engine import DIRECT, NT, UPA, join_of
 from muntin.experiments.engines.study import Study, outcome
@@ -27,7 +27,7 @@ def study(windows: tuple[int, ...] = (125, 250, 500, 1000, 2000)) -> Study:
         naive.join_of(FTP),
         lambda units: synthetic(units, 2),
         (NT, DIRECT, UPA),
-        lambda trace, window: choose(for_join, Counts.of(trace, window, protocol=FTP)),
+        lambda trace, window: choose(join_question(FTP), trace, window),
         windows,
         2,
     )

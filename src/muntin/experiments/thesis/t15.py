@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, choose, for_join
+from muntin.experiments.engines.choose import choose, join_question
 from muntin.experiments.engines.compare import Point
 from muntin.experiments.engines.engine import DIRECT, NT, UPA, UPA50, join_of
 from muntin.experiments.engines.study import Study, outcome
@@ -25,7 +25,7 @@ def study(windows: tuple[int, ...] = (2000, 4000, 8000, 16_000)) -> Study:
         naive.join_of(TELNET),
         lambda units: synthetic(units, 2),
         (NT, DIRECT, replace(UPA, name="UPA(10)"), UPA50),
-        lambda trace, window: choose(for_join, Counts.of(trace, window, protocol=TELNET)),
+        lambda trace, window: choose(join_question(TELNET), trace, window),
         windows,
         2,
     )

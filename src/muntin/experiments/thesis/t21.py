@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.experiments.engines import naive
-from muntin.experiments.engines.choose import Counts, choose, for_negation_and_join
+from muntin.experiments.engines.choose import NEGATION_AND_JOIN, choose
 from muntin.experiments.engines.compare import Point
 from muntin.experiments.engines.engine import NT, UPA, measure, negation_and_join
 from muntin.experiments.engines.study import Study, outcome
@@ -36,7 +36,7 @@ def study() -> Study:
         naive.negation_and_join,
         lambda units: sessions(units, active=8, length=32, watched=0.4),
         (NT, JOIN_UP, UP),
-        lambda trace, window: choose(for_negation_and_join, Counts.of(trace, window, protocol=1)),
+        lambda trace, window: choose(NEGATION_AND_JOIN, trace, window),
         WINDOWS,
         3,
         rivals=RIVALS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.optimizer.rewrite import Named, have, identity, is_nrr, names, names_of, with_inputs
-from muntin.optimizer.shape import is_canonical
+from muntin.optimizer.shape import is_canonical, is_internal
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.nodes import (
     Aggregate,
@@ -53,6 +53,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
         case Project(child, exprs):
             kept = _at_least_one(tuple((n, e) for n, e in exprs if n in used), exprs)
             return Project(_prune(child, names_of(e for _, e in kept), False), kept)
+        case Aggregate() if any(is_internal(n) for n in within(node) if isinstance(n, Scan | Rewindow)):
+            return _inside(node)  # each change of any of its values is a row more (thesis 3.3.2)
         case Aggregate(child, groups, aggs):
             kept_aggs = tuple((n, a) for n, a in aggs if n in used) or (aggs[:1] if not groups else ())
             below = names_of([e for _, e in groups] + _arguments(kept_aggs)) | _times(node, kept_aggs)

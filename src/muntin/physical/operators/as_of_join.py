@@ -17,7 +17,7 @@ from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
 from muntin.physical.evaluate import predicate_mask
 from muntin.physical.operators.context import Context, concat_rows
-from muntin.physical.operators.window_join import OpenChunk, rebuild, store_rows
+from muntin.physical.operators.indexed_window import Layout, OpenChunk, rebuilder, store_rows
 from muntin.physical.stage import AsOfJoin
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, WEIGHT, entering, insert, int64s, merge_closed, remaining, timed
@@ -30,8 +30,10 @@ def as_of_join(op: AsOfJoin, state: ShardState, name: str, data: list[Batch], ct
     stream, relation = data
     fresh = _released(state, f"{name}.waiting", stream, ctx)
     structure = f"{name}.relation"
-    store_rows(state, structure, relation, op.keys[1])
+    layout = Layout((op.keys[1],))
+    store_rows(state, structure, relation, layout)
     left, rows = _partners(op, state, structure, fresh, relation.columns.schema, ctx)
+    rebuild = rebuilder(layout, relation.columns.schema.names)
     merge_closed(state, structure, ctx.high, None, rebuild=rebuild)
     pairs = _side_by_side(fresh.columns.take(pa.array(left)), rows)
     kept = predicate_mask(op.condition, pairs)

@@ -101,3 +101,10 @@ def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
     else:
         key = np.asarray(pc.rank(column, tiebreaker="dense").to_numpy(), np.int64)
     return ~key if fn == "min" else key
+
+
+def sort_keys(column: pa.Array, descending: bool, nulls_first: bool) -> list[NDArray[np.int64]]:
+    """Two int64 keys, the first the more important, that sort the column as ORDER BY does."""
+    null = np.asarray(column.is_null(), np.int64)
+    key = order_keys(column, "min" if descending else "max")
+    return [1 - null if nulls_first else null, np.where(null > 0, 0, key)]

@@ -24,6 +24,11 @@ def rewind(op: Rewind, batch: Batch) -> Batch:
     return Batch(batch.columns, start, exp).where(start < exp)
 
 
+def stamp(column: str, batch: Batch) -> Batch:
+    """The rows with their start as a column."""
+    return batch.with_columns(batch.columns.append_column(column, pa.array(batch.ts)))
+
+
 def merge(weights: tuple[int, ...], batches: list[Batch]) -> Batch:
     """All rows, with their weights times the input's; one sign column if any input has one or is subtracted."""
     names = batches[0].columns.schema.names

@@ -18,6 +18,7 @@ from muntin.core.batch import Batch
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
 from muntin.physical.operators.context import Context, concat_rows
+from muntin.physical.operators.extremes import sort_keys
 from muntin.physical.stage import RowsWindow
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, timed
@@ -30,6 +31,8 @@ Ints = NDArray[np.int64]
 def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
     fresh = released(op.order, state, f"{name}.waiting", batch, ctx)
+    if op.by_value:
+        fresh = fresh.take(pa.array(_by_value(fresh, batch.columns.schema.names)))
     held = [c.load() for c in state.list(f"{name}.held")]
     slide = op.slide or 1
     rows, number, old = _numbered(op, held, fresh)
@@ -56,6 +59,13 @@ def released(order: str | None, state: ShardState, structure: str, batch: Batch,
         return whole.take(pa.array(np.argsort(int64s(whole, START), kind="stable")))
     keys = [(START, "ascending"), (order, "ascending")]
     return whole.take(pc.sort_indices(whole, sort_keys=keys))
+
+
+def _by_value(rows: pa.RecordBatch, names: list[str]) -> Ints:
+    """The rows' order by time and, in an instant, by value."""
+    plain = [rows.column(n) for n in names if not pa.types.is_nested(rows.schema.field(n).type)]
+    keys = [k for column in plain for k in sort_keys(column, descending=False, nulls_first=True)]
+    return np.lexsort([*keys[::-1], int64s(rows, START)])
 
 
 def _numbered(op: RowsWindow, held: list[pa.RecordBatch], fresh: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints, int]:

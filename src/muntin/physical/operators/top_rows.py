@@ -16,7 +16,7 @@ from muntin.core.time import FOREVER
 from muntin.kernels.ordered import first_places
 from muntin.physical.evaluate import evaluate
 from muntin.physical.operators.context import Context, concat_rows
-from muntin.physical.operators.extremes import order_keys
+from muntin.physical.operators.extremes import sort_keys
 from muntin.physical.operators.net import net
 from muntin.physical.stage import TopRows
 from muntin.state.keyed_table import KeyedTable
@@ -70,13 +70,7 @@ def _order(op: TopRows, rows: pa.RecordBatch) -> Ints:
     """The rows' order by the keys, then by all columns (ascending, NULLs first)."""
     keys: list[Ints] = []
     for e, descending, nulls_first in op.keys:
-        keys += _sort_keys(evaluate(e, rows), descending, nulls_first)
+        keys += sort_keys(evaluate(e, rows), descending, nulls_first)
     for column in rows.columns:
-        keys += _sort_keys(column, descending=False, nulls_first=True)
+        keys += sort_keys(column, descending=False, nulls_first=True)
     return np.lexsort(keys[::-1]) if keys else np.arange(rows.num_rows)
-
-
-def _sort_keys(column: pa.Array, descending: bool, nulls_first: bool) -> list[Ints]:
-    null = np.asarray(column.is_null(), np.int64)
-    key = order_keys(column, "min" if descending else "max")
-    return [1 - null if nulls_first else null, np.where(null > 0, 0, key)]

@@ -12,6 +12,7 @@ Cost: work proportional to the new rows, their bucket mates and the results, tim
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,34 +21,19 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
-from muntin.kernels.hashing import exact, hash_columns
-from muntin.kernels.index import bucket_order
+from muntin.kernels.hashing import buffer_values, exact, hash_columns
 from muntin.kernels.joining import extend, meet, probe
 from muntin.kernels.keys import columns_equal
+from muntin.physical.hot_keys import ELSEWHERE, KEPT, MINE, PLAIN, ROLE, hot_of_all
+from muntin.physical.join_graph import common_key
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
+from muntin.physical.operators.gather import Ints, Refs, gather, product
+from muntin.physical.operators.indexed_window import Layout, OpenChunk, rebuilder, store_rows
+from muntin.physical.operators.join_statistics import JoinMonitor
 from muntin.physical.stage import WindowJoin
-from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, timed
-
-HASH, DIRECTORY = "__h", "__dir"
-
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Refs:
-    """Rows of one input: chunk number and row inside it."""
-
-    chunk: Ints
-    row: Ints
-
-    def take(self, index: Ints) -> Refs:
-        return Refs(self.chunk[index], self.row[index])
-
-    @staticmethod
-    def concat(parts: list[Refs]) -> Refs:
-        return Refs(np.concatenate([p.chunk for p in parts]), np.concatenate([p.row for p in parts]))
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START, WEIGHT, expire, int64s, merge_closed
 
 
 @dataclass(frozen=True)
@@ -63,37 +49,102 @@ class Fresh:
 def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
-    names = [f"{name}.in{i}" for i in range(len(batches))]
-    for structure, batch, keys in zip(names, batches, op.keys, strict=True):
-        store_rows(state, structure, batch, keys)
-    windows = [[OpenChunk(c) for c in state.list(s)] for s in names]
+    structures = [f"{name}.in{i}" for i in range(len(batches))]
+    layouts = [Layout((keys,)) for keys in op.keys]
+    spread: list[Batch] = []
+    if op.split:
+        _note_hot(op, state, name, batches)
+        batches, spread = map(list, zip(*map(_by_role, batches), strict=True))
+    kept = [*zip(structures, batches, layouts, strict=True)]
+    kept += zip([f"{s}.spread" for s in structures], spread, layouts, strict=False)
+    for structure, batch, layout in kept:
+        store_rows(state, structure, batch, layout)
+    windows = [[OpenChunk(c) for c in state.list(structure)] for structure, _, _ in kept]
     schemas = [b.columns.schema for b in batches]
-    results = _pairs(op, windows, schemas, ctx) if len(windows) == 2 else _combinations(op, windows, schemas, ctx)
-    for structure, batch in zip(names, batches, strict=True):
+    graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
+    monitor = JoinMonitor(graph, state, name, once=True)
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
+    run = _pairs if len(batches) == 2 else _combinations
+    results = run(op, windows, schemas, ctx, monitor)
+    monitor.save()
+    for structure, batch, layout in kept:
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
         pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-        merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
+        merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
     if results:
         return Batch.concat(results)
     return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
 
 
-def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context) -> list[Batch]:
+def hot_head(name: str) -> str:
+    """The head in which a join that splits hot keys keeps their hashes."""
+    return f"{name}.hot"
+
+
+def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]) -> None:
+    """Find the keys that are hot in either input, for the senders of the next batch."""
+    own = [b.where(_roles(b) != KEPT) for b in batches]
+    hashes = [hash_columns([b.columns.column(k) for k in ks], len(b)) for b, ks in zip(own, op.keys, strict=True)]
+    state.heads[hot_head(name)] = hot_of_all(hashes, state.heads.get(hot_head(name), []))
+
+
+def _roles(batch: Batch) -> NDArray[np.int8]:
+    return buffer_values(batch.columns.column(ROLE), np.int8)
+
+
+def _by_role(batch: Batch) -> tuple[Batch, Batch]:
+    """Plain rows without their role, and spread rows with it."""
+    plain = _roles(batch) == PLAIN
+    ours = batch.take(np.flatnonzero(plain))
+    return ours.with_columns(ours.columns.drop_columns([ROLE])), batch.take(np.flatnonzero(~plain))
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Rows of a chunk that start in this step, and the windows in which they look for partners."""
+
+    chunk: OpenChunk
+    rows: NDArray[np.bool_]
+    partners: list[OpenChunk]
+
+
+def _origins(i: int, windows: list[list[OpenChunk]], ctx: Context) -> Iterator[Origins]:
+    """New rows of input i of a binary join: all rows meet all partners, but spread ones only where it is their turn,
+    and on their home shard the plain partners otherwise."""
+    plain = windows[1 - i]
+    everything = plain + windows[3 - i] if len(windows) == 4 else plain
+    for chunk in windows[i]:
+        rows = chunk.starting(ctx)
+        if rows is not None:
+            yield Origins(chunk, rows, everything)
+    for chunk in windows[i + 2] if len(windows) == 4 else ():
+        rows = chunk.starting(ctx)
+        if rows is None:
+            continue
+        role = buffer_values(chunk.rows.column(ROLE), np.int8)
+        for wanted, partners in ((MINE, everything), (ELSEWHERE, plain)):
+            if (rows & (role == wanted)).any():
+                yield Origins(chunk, rows & (role == wanted), partners)
+
+
+def _pairs(
+    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
+) -> list[Batch]:
     """Results of a binary join, chunk against chunk: no references across chunks have to be kept."""
     results = []
     for i, j in ((0, 1), (1, 0)):
-        limit = ctx.high if j < i else ctx.low
-        for chunk in windows[i]:
-            rows = chunk.starting(ctx)
-            if rows is None:
-                continue
+        limit, tried, partners = ctx.high if j < i else ctx.low, 0, 0
+        for origins in _origins(i, windows, ctx):
+            chunk, rows = origins.chunk, origins.rows
+            tried += int(rows.sum())
             side = tuple(a if rows.all() else a[rows] for a in chunk.probe_side())
             lowest = int(side[1].min())
-            for other in windows[j]:
+            for other in origins.partners:
                 if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
                     continue
                 partner = other.probe_side()
                 left, right, _ = probe(side, partner, other.directory(), limit, ctx.fifo[j])  # type: ignore[arg-type]
+                partners += len(left)
                 if len(left) == 0:
                     continue
                 start, exp = meet(left, right, side, partner)  # type: ignore[arg-type]
@@ -101,6 +152,7 @@ def _pairs(op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Sche
                 found = {i: _take(chunk.rows, schemas[i], mine), j: _take(other.rows, schemas[j], right)}
                 sign = _product([(chunk.rows, mine), (other.rows, right)])
                 results.append(_emit([found[0], found[1]], start, exp, sign, schemas, op))
+        monitor.hop(frozenset([i]), j, tried, partners)
     return results
 
 
@@ -120,78 +172,20 @@ def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -
 
 
 def _combinations(
-    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context
+    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
 ) -> list[Batch]:
     """Results of an n-way join: origins extended window by window, rows gathered at the end."""
     results = []
-    for i in range(len(windows)):
-        refs = _new_combinations(i, windows, ctx)
+    for i, order in enumerate(monitor.orders(ctx.low)):
+        refs = _new_combinations(i, order, windows, ctx, monitor)
         if refs is not None:
-            gathered = [_gather(r, w) for r, w in zip(refs, windows, strict=True)]
+            names = [[*s.names, START, EXP] for s in schemas]
+            gathered = [gather(r, w, n) for r, w, n in zip(refs, windows, names, strict=True)]
             start = np.maximum.reduce([int64s(g, START) for g in gathered])
             exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
-            sign = _product([(g, None) for g in gathered])
+            sign = product(list(zip(windows, refs, strict=True)))
             results.append(_emit(gathered, start, exp, sign, schemas, op))
     return results
-
-
-class OpenChunk:
-    """A chunk of a window, opened when first probed."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.meta = chunk.meta
-        self._chunk = chunk
-        self._rows: pa.RecordBatch | None = None
-
-    @property
-    def rows(self) -> pa.RecordBatch:
-        if self._rows is None:
-            self._rows = self._chunk.load()
-        return self._rows
-
-    def probe_side(self) -> tuple[Ints, Ints, Ints]:
-        return int64s(self.rows, HASH), int64s(self.rows, START), int64s(self.rows, EXP)
-
-    def starting(self, ctx: Context) -> NDArray[np.bool_] | None:
-        """Which rows start in this step; None if none does."""
-        if self.meta["max_start"] < ctx.low or self.meta["min_start"] >= ctx.high:
-            return None
-        mask = ctx.within(int64s(self.rows, START))
-        return mask if mask.any() else None
-
-    def directory(self) -> NDArray[np.int32]:
-        column = self.rows.column(DIRECTORY)
-        return np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column)]
-
-
-def store_rows(state: ShardState, structure: str, batch: Batch, keys: tuple[str, ...]) -> None:
-    """Append rows as a chunk in bucket order, with its directory; ``keys``: the columns that are hashed."""
-    if len(batch) == 0:
-        return
-    key_columns = [batch.columns.column(k) for k in keys]
-    rows = timed(batch.columns, batch.ts, batch.exp)
-    rows = rows.append_column(HASH, pa.array(hash_columns(key_columns, len(batch))))
-    if batch.sign is not None:
-        rows = rows.append_column(WEIGHT, pa.array(batch.sign))
-    if len(batch) > 1 and not (batch.ts[1:] >= batch.ts[:-1]).all():
-        rows = rows.take(pa.array(np.argsort(batch.ts, kind="stable")))
-    rows = _in_buckets(rows)
-    state.append(structure, rows, level=0, **bounds(rows))
-
-
-def _in_buckets(rows: pa.RecordBatch) -> pa.RecordBatch:
-    order, directory = bucket_order(int64s(rows, HASH))
-    return rows.take(pa.array(order)).append_column(DIRECTORY, pa.array(directory))
-
-
-def rebuild(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of several chunks as one chunk in bucket order, without what negative tuples took away."""
-    plain = rows.drop_columns([DIRECTORY])
-    if WEIGHT in rows.schema.names:
-        plain = cancel(plain, WEIGHT)
-        if plain.num_rows == 0:
-            return plain
-    return _in_buckets(plain.take(pa.array(np.argsort(int64s(plain, START), kind="stable"))))
 
 
 def _fresh(window: list[OpenChunk], ctx: Context) -> Fresh | None:
@@ -211,12 +205,13 @@ def _fresh(window: list[OpenChunk], ctx: Context) -> Fresh | None:
     return Fresh(Refs.concat(refs), np.concatenate(hashes), np.concatenate(starts), np.concatenate(exps))
 
 
-def _new_combinations(i: int, windows: list[list[OpenChunk]], ctx: Context) -> list[Refs] | None:
+def _new_combinations(
+    i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor
+) -> list[Refs] | None:
     """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
     fresh = _fresh(windows[i], ctx)
     if fresh is None:
         return None
-    order = sorted((j for j in range(len(windows)) if j != i), key=lambda j: sum(c.meta["n"] for c in windows[j]))
     parts: dict[int, Refs] = {}
     origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
@@ -224,6 +219,7 @@ def _new_combinations(i: int, windows: list[list[OpenChunk]], ctx: Context) -> l
         begin, found, f_start, f_exp = _candidates(
             fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j]
         )
+        monitor.hop(frozenset([i, *parts]), j, len(probing), len(f_start))
         left, right = extend((origin, start, exp), (begin, f_start, f_exp))
         if len(left) == 0:
             return None
@@ -285,14 +281,3 @@ def _emit(
         for first, other in zip(op.keys[0], keys, strict=True):
             same &= columns_equal(gathered[0].column(first), g.column(other))
     return result.where(same)
-
-
-def _gather(refs: Refs, window: list[OpenChunk]) -> pa.RecordBatch:
-    """The referenced rows, in order, from however many chunks."""
-    numbers = np.unique(refs.chunk)
-    if len(numbers) == 1:
-        return window[int(numbers[0])].rows.take(pa.array(refs.row))
-    base = np.zeros(len(window), np.int64)
-    base[numbers] = np.cumsum([0, *(window[int(c)].meta["n"] for c in numbers[:-1])])
-    table = pa.Table.from_batches([window[int(c)].rows for c in numbers])
-    return table.take(pa.array(base[refs.chunk] + refs.row)).combine_chunks().to_batches()[0]

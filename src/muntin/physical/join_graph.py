@@ -1,0 +1,145 @@
+"""The description of a join over a join graph, and how a window is entered from the inputs that are bound already.
+
+A combination grows one window at a time, from the input whose row is new (Golab & Ozsu, 3.2, 5.4: joins on different
+attributes follow the join graph). A window is entered through a hash index where an equality ties it to a bound input,
+through a sorted index where only a band does, and is read through otherwise (hybrid access, their 3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from muntin.plan.exprs import Expr, columns_of
+
+Index = tuple[int, ...]
+"""A hash index of one window: the numbers of the key classes whose columns it hashes, ascending."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """``low <= input.column - partner.other <= high`` follows from the conditions (None: unbounded). Numbers only:
+    event times are microseconds."""
+
+    input: int
+    column: str
+    partner: int
+    other: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class GraphJoin:
+    """n-way join of the stage's inputs over a join graph, in one operator; nothing is kept but the inputs' windows.
+
+    ``classes``: columns that the condition makes equal, at most one of each input, by input number. ``conditions``:
+    what else a combination must satisfy, each over several inputs; checked as soon as they are bound. ``columns``:
+    by input, the names that conditions may use. ``bands``: ranges implied by the conditions, in both directions.
+    ``indexes``: the hash indexes of each input's window; without one it is read through.
+    """
+
+    columns: tuple[tuple[str, ...], ...]
+    classes: tuple[tuple[tuple[int, str], ...], ...]
+    conditions: tuple[Expr, ...] = ()
+    bands: tuple[Band, ...] = ()
+    indexes: tuple[tuple[Index, ...], ...] = ()
+    origins: tuple[int, ...] | None = None
+    """The inputs whose new rows are combined here (None: all of them)."""
+    passing: tuple[int, ...] = ()
+    """Inputs whose rows are combined when they come and not kept."""
+    borrows: int = 0
+    """Where not 0: the windows of the inputs that are not passing are kept by the operator that stands so many places
+    further on in the stage (its last inputs); as of the step before, which is all that a passing row may meet."""
+    ways: dict[tuple[frozenset[int], int], Way] = field(default_factory=dict, compare=False, repr=False)
+    """Ways that were worked out before (a memo)."""
+
+    def column(self, number: int, input: int) -> str | None:
+        """The column of an input in a class."""
+        return next((c for i, c in self.classes[number] if i == input), None)
+
+    def index_columns(self, input: int, index: Index) -> tuple[str, ...]:
+        """The columns that an index hashes."""
+        found = (self.column(c, input) for c in index)
+        return tuple(c for c in found if c is not None)
+
+    def band_columns(self, input: int) -> tuple[str, ...]:
+        """The columns by which an input's window is sorted."""
+        return tuple(sorted({b.column for b in self.bands if b.input == input}))
+
+
+@dataclass(frozen=True)
+class Way:
+    """How input ``input`` is entered from bound inputs: through ``index`` (its number among the input's indexes) with
+    the key columns of ``partners`` (input, column), through a sorted column with ``band``, or read through.
+
+    ``equal``: (column of the input, bound input, its column) that must be equal. ``closing``: positions of the
+    conditions that can be checked then. ``kind``: a name for hops that apply the same equalities and conditions.
+    """
+
+    input: int
+    index: int | None
+    partners: tuple[tuple[int, str], ...] = ()
+    band: tuple[Band, ...] = ()
+    equal: tuple[tuple[str, int, str], ...] = ()
+    closing: tuple[int, ...] = ()
+    kind: str = ""
+
+
+def way_into(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
+    """The widest hash index that the bound inputs can fill, else a band, else none."""
+    known = op.ways.get((bound, input))
+    if known is None:
+        known = op.ways[bound, input] = _way(op, bound, input)
+    return known
+
+
+def _way(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
+    shared = {n: _partner(op, n, bound) for n in range(len(op.classes)) if op.column(n, input) is not None}
+    known = {n: p for n, p in shared.items() if p is not None}
+    usable = [(len(x), -k) for k, x in enumerate(op.indexes[input]) if x and known.keys() >= set(x)]
+    number = -max(usable)[1] if usable else None
+    index = op.indexes[input][number] if number is not None else ()
+    partners = tuple(known[n] for n in index)
+    equal = tuple((op.column(n, input) or "", *p) for n, p in known.items())
+    band = () if number is not None else _band(op, bound, input)
+    owner = {name: i for i, names in enumerate(op.columns) for name in names}
+    needs = [{owner[c.name] for c in columns_of(e)} for e in op.conditions]
+    closing = tuple(n for n, need in enumerate(needs) if input in need and need <= bound | {input})
+    kind = f"{input}:" + ",".join([*(f"c{n}" for n in known), *(f"p{n}" for n in closing)])
+    return Way(input, number, partners, band, equal, closing, kind)
+
+
+def _partner(op: GraphJoin, number: int, bound: frozenset[int]) -> tuple[int, str] | None:
+    return next(((i, c) for i, c in op.classes[number] if i in bound), None)
+
+
+def _band(op: GraphJoin, bound: frozenset[int], input: int) -> tuple[Band, ...]:
+    """The bands on one column (the one with most of them)."""
+    by: dict[str, list[Band]] = {}
+    for b in op.bands:
+        if b.input == input and b.partner in bound:
+            by.setdefault(b.column, []).append(b)
+    most = max((len(bands) for bands in by.values()), default=0)
+    return next((tuple(bands) for bands in by.values() if len(bands) == most), ())
+
+
+def edge_indexes(classes: tuple[tuple[tuple[int, str], ...], ...], inputs: int) -> tuple[tuple[Index, ...], ...]:
+    """An index for each set of classes that an input shares with one other: what its neighbours can fill."""
+    return tuple(tuple(dict.fromkeys(_edges(classes, i, inputs))) for i in range(inputs))
+
+
+def _edges(classes: tuple[tuple[tuple[int, str], ...], ...], mine: int, inputs: int) -> Iterator[Index]:
+    for other in range(inputs):
+        shared = tuple(n for n, c in enumerate(classes) if {mine, other} <= {i for i, _ in c})
+        if other != mine and shared:
+            yield shared
+
+
+@lru_cache(maxsize=256)
+def common_key(keys: tuple[tuple[str, ...], ...], columns: tuple[tuple[str, ...], ...]) -> GraphJoin:
+    """The graph of a join on one key: ``keys[i]`` are input i's key columns, aligned."""
+    width, n = len(keys[0]), len(keys)
+    classes = tuple(tuple((i, keys[i][k]) for i in range(n)) for k in range(width))
+    return GraphJoin(columns, classes, indexes=((tuple(range(width)),),) * n)

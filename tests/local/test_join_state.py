@@ -1,0 +1,82 @@
+"""What a join keeps: its windows, not its intermediate results (Golab & Ozsu, section 3).
+
+A and B have a thousand rows each in one key value, so A join B has a million results; C is empty.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from muntin.core.schema import Schema
+from muntin.core.time import SECOND
+from muntin.cql.binder import bind
+from muntin.local.runtime import LocalPipeline
+from muntin.physical.planner import plan_query
+from muntin.plan.catalog import Catalog, Stream
+
+SIZE = 1_000
+ONE_ATTRIBUTE = "a.k = b.k AND b.k = c.k"
+TWO_ATTRIBUTES = "a.k = b.k AND b.j = c.j"
+WINDOWS = "A [RANGE 1 HOUR] AS a, B [RANGE 1 HOUR] AS b, C [RANGE 1 HOUR] AS c"
+
+
+def started(where: str, shards: int) -> LocalPipeline:
+    schema = Schema.of(ts=pa.int64(), k=pa.int64(), j=pa.int64())
+    streams = tuple(Stream(n, schema, "ts", ts_unit=SECOND, order=i) for i, n in enumerate("ABC"))
+    query = bind(f"SELECT a.j AS x, b.j AS y, c.j AS z FROM {WINDOWS} WHERE {where}", Catalog(streams))
+    return LocalPipeline(plan_query(query), shards)
+
+
+def rows(low: int, high: int, key: int = 1) -> pa.Table:
+    """Rows at the seconds from ``low`` on, with their second as ``j``."""
+    ts = pa.array(range(low, high), pa.int64())
+    return pa.table({"ts": ts, "k": pa.array([key] * (high - low), pa.int64()), "j": ts})
+
+
+def held(pipeline: LocalPipeline) -> int:
+    """Rows in the state of all stages and shards."""
+    return sum(state.rows() for states in pipeline.states for state in states)
+
+
+def most_held(pipeline: LocalPipeline) -> int:
+    """Feeds A and B in ten batches, every instant of each complete; the most rows that were held after one."""
+    step = SIZE // 10
+    most = 0
+    for low in range(0, SIZE, step):
+        part = rows(low, low + step)
+        pipeline.push({"A": part, "B": part})
+        assert len(pipeline.heartbeat((low + step) * SECOND)) == 0
+        most = max(most, held(pipeline))
+    return most
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(
+    "where",
+    [
+        ONE_ATTRIBUTE,
+        pytest.param(
+            TWO_ATTRIBUTES,
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=AssertionError,
+                reason="the result of A and B is stored by the stage that joins it with C",
+            ),
+        ),
+    ],
+)
+def test_a_join_keeps_its_windows_alone(where: str, shards: int) -> None:
+    assert most_held(started(where, shards)) <= 2 * SIZE
+
+
+@pytest.mark.parametrize(("where", "found"), [(ONE_ATTRIBUTE, 0), (TWO_ATTRIBUTES, SIZE)])
+def test_a_late_partner_meets_every_pair(where: str, found: int) -> None:
+    """The answer once C has a row: it fits no key on one attribute, and the j of a single row of B on two."""
+    pipeline = started(where, 2)
+    most_held(pipeline)
+    pipeline.push({"C": pa.table({"ts": [SIZE], "k": [2], "j": [5]})})
+    answer = pipeline.heartbeat((SIZE + 1) * SECOND)
+    assert sorted(answer.select(["x", "y", "z"]).to_pylist(), key=lambda r: r["x"]) == [
+        {"x": x, "y": 5, "z": 5} for x in range(found)
+    ]

@@ -1,0 +1,61 @@
+"""User-defined aggregates of the random queries: as the engine runs them, as the evaluator does, and as SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.physical.stage import PhysicalQuery
+from muntin.plan.aggregates import evaluator
+from muntin.plan.catalog import AggregateFunction
+
+
+@dataclass(frozen=True)
+class Folded:
+    """An aggregate whose state is the list of its values."""
+
+    answer: Callable[[Sequence[Any]], Any]
+
+    def init(self) -> list[Any]:
+        return []
+
+    def add(self, state: list[Any], value: Any) -> list[Any]:
+        return [*state, value]
+
+    def merge(self, a: list[Any], b: list[Any]) -> list[Any]:
+        return a + b
+
+    def finish(self, state: list[Any]) -> Any:
+        return self.answer(state) if state else None
+
+
+FUNCTIONS = (
+    AggregateFunction("squares", pa.int64(), pa.int64()),
+    AggregateFunction("joined", pa.string(), pa.string()),
+    AggregateFunction("runner_up", pa.int64(), pa.int64()),
+)
+PLAIN: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "squares": lambda values: sum(v * v for v in values),
+    "joined": "".join,
+    "runner_up": lambda values: values[-2] if len(values) > 1 else None,
+}
+"""From the values in order, at least one, to the answer: what the evaluator calls."""
+CODE = {name: evaluator(name, Folded(answer)) for name, answer in PLAIN.items()}
+
+
+def called(name: str, arg: str) -> str:
+    """A call in a template: CQL, and the same in DuckDB."""
+    sql = {
+        "squares": f"SUM({arg} * {arg})",
+        "joined": f"string_agg({arg}, '' ORDER BY {arg})",
+        "runner_up": f"list_sort(list({arg}) FILTER ({arg} IS NOT NULL), 'DESC')[2]",
+    }[name]
+    return f"<<{name}({arg})|{sql}>>"
+
+
+def with_code(query: PhysicalQuery) -> PhysicalQuery:
+    """The query with the code of every aggregate."""
+    return replace(query, functions=tuple(CODE.items()))
