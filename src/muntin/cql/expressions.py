@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Protocol
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from muntin.cql.operators import (
     negate,
     text_of,
 )
+from muntin.cql.patterns import like, unnested_list
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope, did_you_mean
 from muntin.cql.types import TIMESTAMP, family, from_spark, to_spark
@@ -71,9 +73,13 @@ class Aggregates(Protocol):
 
 
 class Scalars(Protocol):
-    """Takes a scalar sub-query and gives its value."""
+    """Takes a sub-query inside an expression and gives its value."""
 
     def scalar(self, node: exp.Expr) -> Expr: ...
+
+    def exists(self, node: exp.Exists) -> Expr: ...
+
+    def member(self, node: exp.In, binder: ExprBinder) -> Expr: ...
 
 
 @dataclass(frozen=True)
@@ -154,12 +160,18 @@ class ExprBinder:
             case exp.In() if not node.args.get("query") and not node.args.get("unnest"):
                 x = self.bind(node.this)
                 return member(x, [self._timed(self.bind(v), x) for v in node.expressions])
+            case exp.Exists() if self.subqueries is not None:
+                return self.subqueries.exists(node)
+            case exp.In() if node.args.get("query") and self.subqueries is not None:
+                return self.subqueries.member(node, self)
             case exp.Is():
                 return self._is(node)
             case exp.NullSafeNEQ():
                 return logic("not", compare("eq_null_safe", *self._pair(node.this, node.expression)))
             case exp.Like() | exp.ILike():
                 return self._like(node)
+            case exp.Escape(this=exp.Like() | exp.ILike()):
+                return self._like(node.this, node.expression)
             case exp.Case():
                 return self._case(node)
             case exp.DPipe():
@@ -238,16 +250,17 @@ class ExprBinder:
             case _:
                 raise self._unsupported(node)
 
-    def _like(self, node: exp.Expr) -> Expr:
-        args = [self.bind(node.this), self.bind(node.expression)]
-        for a in args:
-            if family(a.type) not in ("string", "null"):
-                raise TypeClash(f"LIKE takes strings, not {describe(a)}; write CAST(... AS STRING)")
-        args = [coerce(a, pa.string()) for a in args]
-        if isinstance(node, exp.ILike):
-            args = [Call("lower", (a,), pa.string()) for a in args]
-        like = Call("like", tuple(args), BOOL)
-        return logic("not", like) if node.args.get("negate") else like
+    def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Expr:
+        x, pattern, any_case = self.bind(node.this), node.expression, isinstance(node, exp.ILike)
+        marked = None if escape is None else self.bind(escape)
+        quantified = isinstance(pattern, exp.Any | exp.All)
+        items = unnested_list(pattern) if quantified else [pattern]
+        if items is None:
+            raise self._unsupported(pattern)
+        likes: list[Expr] = [like(x, self.bind(n), any_case, marked) for n in items]
+        if node.args.get("negate"):
+            likes = [logic("not", e) for e in likes]
+        return reduce(lambda a, b: logic("or" if isinstance(pattern, exp.Any) else "and", a, b), likes)
 
     def _case(self, node: exp.Case) -> Expr:
         default = node.args.get("default")
@@ -273,8 +286,7 @@ class ExprBinder:
         place = place_of(node, self.text)
         if isinstance(node, exp.Exists | exp.In):
             return place.unsupported(
-                "EXISTS and IN (SELECT ...) stand alone, or between ANDs, in WHERE and HAVING; elsewhere write "
-                "(SELECT COUNT(*) FROM ... WHERE ...) > 0"
+                f"EXISTS and IN (SELECT ...) in {self.clause} are not supported: they go into SELECT, WHERE, HAVING"
             )
         if isinstance(node, exp.Query):
             return place.unsupported(

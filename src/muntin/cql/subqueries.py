@@ -1,16 +1,18 @@
 """Sub-queries in WHERE, HAVING and SELECT: EXISTS and IN to semi-joins, scalar sub-queries to ``Apply``.
 
 Each clause collects steps that stand on the node below it, in text order: a semi-join, or aggregates of a sub-query
-(``Apply``) with the condition that uses them. The part of a sub-query's WHERE that names columns of the enclosing query
-becomes the predicate of the step; the rest stays inside.
+(``Apply``) with the condition that uses them; EXISTS and IN inside an expression (under OR, in SELECT, in CASE) are
+counts. The part of a sub-query's WHERE that names columns of the enclosing query becomes the predicate of the step; the
+rest stays inside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from muntin.cql.aggregates import Aggregation
@@ -18,11 +20,11 @@ from muntin.cql.calls import has_aggregate
 from muntin.cql.context import Context
 from muntin.cql.expressions import ExprBinder
 from muntin.cql.from_clause import SemiItem
-from muntin.cql.operators import TypeClash, compare
+from muntin.cql.operators import BOOL, TypeClash, choose, compare, logic
 from muntin.cql.scopes import Scope, free_alias
 from muntin.cql.shape import unwrapped
 from muntin.cql.sources import renamed
-from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, columns_of, conjunction, map_columns
+from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, Literal, columns_of, conjunction, map_columns
 from muntin.plan.nodes import Apply, Filter, Node, SemiJoin
 
 _ONE_LEVEL = "a sub-query may use columns of the query right around it, not of one further out"
@@ -31,6 +33,9 @@ _PLAIN = (
     "only go into sub-queries without columns of the enclosing query"
 )
 _PLAIN_KEYS = {"expressions", "from_", "joins", "where"}
+ONE, ZERO = Literal(1, pa.int64()), Literal(0, pa.int64())
+FALSE = Literal(False, BOOL)
+_COUNT = Agg("count", None, pa.int64())
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,7 @@ class SubQueries:
     steps: list[Step] = field(default_factory=list)
     count: int = 0
     _applied: list[ApplyStep] = field(default_factory=list)
+    _plain_true: set[int] = field(default_factory=set)
 
     def take(self) -> list[Step]:
         """The steps collected so far; starts over."""
@@ -167,7 +173,9 @@ class SubQueries:
             case exp.In() if bare.args.get("query"):
                 self._member(bare, anti, binder)
             case _:
+                self._plain_true = set(_plain_true(node))
                 predicate = self.lift(binder.condition(node), node)
+                self._plain_true = set()
                 self.flush()
                 self.steps.append(FilterStep(predicate))
 
@@ -193,6 +201,29 @@ class SubQueries:
         self._one_column(len(tree.expressions), node)
         inner = self.queries.inner(tree, self.scope, lambda _: [])
         return self._value(tree, inner, node)
+
+    def exists(self, node: exp.Exists) -> Expr:
+        """EXISTS inside an expression: whether the count of its rows, a column of the coming ``Apply``, is above 0."""
+        return _some(self._counted(self._rows(unwrapped(node.this), lambda _: []), node))
+
+    def member(self, node: exp.In, binder: ExprBinder) -> Expr:
+        """``x IN (SELECT y ...)`` inside an expression, from counts of rows: those with ``y = x``, all, and those
+        without a y. Where it makes no difference whether it is false or NULL, the first will do."""
+        x = self._listed(node, binder)
+        equal, y = self._candidates(node, x, True)
+        found = _some(self._counted(equal, node))
+        if id(node) in self._plain_true:
+            return found
+        inner, y = self._candidates(node, x, False)
+        self._only(y, {f.name for f in inner.node.schema}, node)
+        unknown = Agg("count", Call("only", (Call("is_null", (y,), BOOL), ONE), ONE.type), ONE.type)
+        counts = self._apply(inner.node, inner.correlated, [("n", _COUNT), ("z", unknown)], node)
+        none = Call("eq", (counts["n"], ZERO), BOOL)
+        open_ = logic("or", Call("is_null", (x,), BOOL), _some(counts["z"]))
+        return choose([(found, TRUE), (none, FALSE), (open_, Literal(None, BOOL))], FALSE)
+
+    def _counted(self, inner: Inner, node: exp.Expr) -> Column:
+        return self._apply(inner.node, inner.correlated, [("n", _COUNT)], node)["n"]
 
     def _value(self, tree: exp.Select, inner: Inner, node: exp.Expr) -> Expr:
         item = tree.expressions[0]
@@ -255,37 +286,46 @@ class SubQueries:
         self.steps.append(SemiStep(inner.node, predicate, anti))
 
     def _member(self, node: exp.In, anti: bool, binder: ExprBinder) -> None:
-        """``x [NOT] IN (SELECT y ...)``."""
+        """``x [NOT] IN (SELECT y ...)``, alone."""
+        x = self.lift(self._listed(node, binder), node.this)
+        inner, y = self._candidates(node, x, not anti)
+        if not anti:
+            return self._semi(inner, node, False)
+        pair = self._equal(x, y, node)
+        assert isinstance(pair, Call)
+        predicate = self._predicate(conjunction(inner.correlated), inner.node, node)
+        self.flush()
+        self.steps.append(SemiStep(inner.node, predicate, True, (pair.args[0], pair.args[1])))
+
+    def _listed(self, node: exp.In, binder: ExprBinder) -> Expr:
+        """x of ``x IN (SELECT ...)``."""
         if isinstance(node.this, exp.Tuple):
             raise self.ctx.at(node).unsupported("IN with several columns is not supported: write EXISTS (...)")
-        x = self.lift(binder.bind(node.this), node.this)
+        return binder.bind(node.this)
+
+    def _candidates(self, node: exp.In, x: Expr, equal: bool) -> tuple[Inner, Expr]:
+        """The rows of ``IN (SELECT y ...)`` and y; ``equal``: those with ``y = x``."""
         tree = unwrapped(node.args["query"])
         ys: list[Expr] = []
 
-        def equal(scope: Scope) -> list[Expr]:
+        def listed(scope: Scope) -> list[Expr]:
             assert isinstance(tree, exp.Select)
             items = tree.expressions
             self._one_column(2 if items[0].is_star else len(items), node)
             y = items[0].this if isinstance(items[0], exp.Alias) else items[0]
             ys.append(ExprBinder(scope, self.ctx.text, "SELECT", self.ctx.options.zone).bind(y))
-            return [] if anti else [self._equal(x, ys[0], node)]
+            return [self._equal(x, ys[0], node)] if equal else []
 
-        inner = self._rows(tree, equal)
+        inner = self._rows(tree, listed)
         if not ys:
             fields = inner.node.schema.fields
             self._one_column(len(fields), node)
             ys.append(Column(fields[0].name, fields[0].type))
-            if not anti:
+            if equal:
                 inside, outside = by_correlation(self._equal(x, ys[0], node), {f.name for f in fields})
                 right = Filter(inner.node, conjunction(inside)) if inside else inner.node
                 inner = replace(inner, node=right, correlated=outside)
-        if not anti:
-            return self._semi(inner, node, False)
-        pair = self._equal(x, ys[0], node)
-        assert isinstance(pair, Call)
-        predicate = self._predicate(conjunction(inner.correlated), inner.node, node)
-        self.flush()
-        self.steps.append(SemiStep(inner.node, predicate, True, (pair.args[0], pair.args[1])))
+        return inner, ys[0]
 
     def _equal(self, x: Expr, y: Expr, node: exp.Expr) -> Expr:
         try:
@@ -313,6 +353,22 @@ class SubQueries:
     def _one_column(self, n: int, node: exp.Expr) -> None:
         if n != 1:
             raise self.ctx.at(node).error("a sub-query used as a value, or in IN, has one column")
+
+
+def _some(count: Expr) -> Expr:
+    return Call("gt", (count, ZERO), BOOL)
+
+
+def _plain_true(node: exp.Expr) -> Iterator[int]:
+    """The ``id`` of each IN (SELECT ...) of a condition that only AND and OR stand around: false and NULL are one."""
+    match node:
+        case exp.And() | exp.Or():
+            yield from _plain_true(node.this)
+            yield from _plain_true(node.expression)
+        case exp.Paren():
+            yield from _plain_true(node.this)
+        case exp.In():
+            yield id(node)
 
 
 def _is_plain(tree: exp.Expr, distinct: bool = False) -> bool:
