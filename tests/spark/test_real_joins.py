@@ -22,7 +22,7 @@ SELECT s.uid, s.label AS version, a.label AS analyzer, w.label AS weird
 FROM ssl s [RANGE 20 SECONDS], analyzer a [RANGE 5 SECONDS], weird w [RANGE 60 SECONDS]
 WHERE s.uid = a.uid AND a.uid = w.uid
 """
-FILES = 4
+FILES = 3
 
 
 def test_three_logs_by_connection_live(spark: Any, feed: Callable[[str], Feed], tmp_path: Path, shared: Path) -> None:
@@ -31,7 +31,7 @@ def test_three_logs_by_connection_live(spark: Any, feed: Callable[[str], Feed], 
     slack = disorder(logs["ssl"])
     kept, late = on_time(batches, {"ssl": slack, "analyzer": 0, "weird": 0})
     assert late == 0 and slack > 800 * SECOND
-    session = Session(spark, shards=4)
+    session = Session(spark, shards=2)
     for name in logs:
         source = feed(name).put(*(batch[name] for batch in batches))
         session.stream(name, source.live(), slack=slack if name == "ssl" else 0)
