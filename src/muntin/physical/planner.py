@@ -27,6 +27,7 @@ from muntin.physical.stage import (
 )
 from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of
 from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Project, Scan, reaches, walk
+from muntin.plan.presence import never_null
 
 Named = tuple[tuple[str, Expr], ...]
 
@@ -52,20 +53,24 @@ def plan_query(query: BoundQuery) -> PhysicalQuery:
 
 def plan_as_written(query: BoundQuery) -> PhysicalQuery:
     """The stages of a plan as it stands: no rule touches it."""
-    reach = tuple(reaches(query.root, query.options))
+    present = tuple(n for n in query.root.schema.names if n in never_null(query.root))
+    return replace(_staged(query), horizon=tuple(reaches(query.root, query.options)), present=present)
+
+
+def _staged(query: BoundQuery) -> PhysicalQuery:
     if not (is_canonical(query.root) and _plain(query)):
-        return replace(plan_dataflow(query), horizon=reach)
+        return plan_dataflow(query)
     parts = _take_apart(query)
     conditions = analyse(parts.where)
     if len(parts.scans) > 2 and wants_relays(parts.scans, conditions):
-        return replace(plan_dataflow(query), horizon=reach)
+        return plan_dataflow(query)
     kind = query.root.kind
     plan = _plan_aggregate if parts.aggregate is not None else _plan_rows
     stages = tuple(_snapped(s, query) for s in plan(query, parts, conditions))
     if kind == "rstream" and query.ticks is None:
         stages = (*stages[:-1], _watch_instants(stages[-1], parts.scans))
     shows_op = kind == "changes"
-    return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op, horizon=reach)
+    return PhysicalQuery(stages, query.options, query.ticks, query.root.schema, shows_op)
 
 
 def _plain(query: BoundQuery) -> bool:

@@ -333,6 +333,8 @@ class PhysicalQuery:
     functions: tuple[tuple[str, Callable[[pa.Array], Any]], ...] = field(default=(), repr=False, compare=False)
     """User-defined aggregates by name: a group's values (in order) to one value."""
 
+    present: tuple[str, ...] = field(default=(), compare=False)
+    """Columns of the result that are never NULL (``plan.presence``)."""
     horizon: tuple[tuple[str, Reach], ...] = ()
     """For every window on a stream: the stream, and the windows that its rows pass on their way out, innermost
     first."""
@@ -357,6 +359,16 @@ class PhysicalQuery:
         return hashlib.sha256(stable_text(self).encode()).hexdigest()[:16]
 
     @property
+    def time_column(self) -> str:
+        """The result's column of event time."""
+        return "_ts" if self.schema.get("ts") else "ts"
+
+    def spark_schema(self) -> pa.Schema:
+        """The result's columns, each nullable or not."""
+        known = {*self.present, self.time_column}
+        return pa.schema([f.with_nullable(f.name not in known) for f in self.result_schema.to_arrow()])
+
+    @property
     def result_schema(self) -> Schema:
         """Columns of the result in order: the query's own, then ``ts`` (``_ts`` if taken), ``op``, ``exp`` as they
         apply.
@@ -364,7 +376,7 @@ class PhysicalQuery:
         Time columns are timestamps with microseconds in UTC; ``op`` is a string.
         """
         instant = pa.timestamp("us", "UTC")
-        extra = [Field("_ts" if self.schema.get("ts") else "ts", instant)]
+        extra = [Field(self.time_column, instant)]
         if self.shows_op:
             extra.append(Field("_op" if self.schema.get("op") else "op", pa.string()))
         if self.options.exp:

@@ -94,7 +94,7 @@ def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, 
         letters = letters.repartition(spec.partitions, F.col("slot"))
         schema = wire.LETTERS_DDL
         if spec.plain and level == spec.levels - 1:
-            schema = struct_of(spec.queries[0].result_schema.to_arrow())  # type: ignore[assignment]
+            schema = struct_of(spec.queries[0].spark_schema())  # type: ignore[assignment]
         if spec.store is None:
             letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(replay_task(spec, level), schema)
         else:

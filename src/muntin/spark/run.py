@@ -120,9 +120,9 @@ class Run:
 
     def _results(self, letters: DataFrame, name: str) -> DataFrame:
         number = self.spec.signatures.index(self.job.queries[name].signature)
-        schema = self.spec.queries[number].result_schema.to_arrow()
+        query = self.spec.queries[number]
         mine = letters.where(f"kind = {wire.RESULT} AND target = {number}")
-        return mine.mapInArrow(unpacker(schema), struct_of(schema))
+        return mine.mapInArrow(unpacker(query.result_schema.to_arrow()), struct_of(query.spark_schema()))
 
     def _after(self, batch_id: int) -> None:
         found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))

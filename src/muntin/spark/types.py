@@ -33,7 +33,7 @@ def _arrow_type(field: spark_types.StructField, owner: str) -> pa.DataType:
 
 
 def struct_of(schema: pa.Schema) -> spark_types.StructType:
-    """The Spark schema of Arrow columns, all nullable."""
+    """The Spark schema of Arrow columns."""
     return from_arrow_schema(schema)
 
 
