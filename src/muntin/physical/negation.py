@@ -7,7 +7,7 @@ from itertools import chain
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.physical.drafts import Placed, Value, table
-from muntin.physical.joins import Joins
+from muntin.physical.lasting_joins import LastingJoins
 from muntin.physical.shapes import (
     BOOL,
     INT,
@@ -43,7 +43,7 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Ticks
 
 
-class Negation(Joins):
+class Negation(LastingJoins):
     """Rows with, without, or beside their partners, as merges of weighted rows."""
 
     def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
