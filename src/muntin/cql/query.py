@@ -9,11 +9,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.cql.aggregates import Aggregation
+from muntin.cql.carry import Domains, carry
 from muntin.cql.context import Context
 from muntin.cql.dialect import ToStream
 from muntin.cql.expressions import ExprBinder
 from muntin.cql.from_clause import FromClause, bind_from
-from muntin.cql.operators import describe
+from muntin.cql.operators import TypeClash, describe
 from muntin.cql.ordering import Ordering, top_of_set
 from muntin.cql.output_windows import streamed
 from muntin.cql.scopes import Scope
@@ -21,7 +22,8 @@ from muntin.cql.select_list import Item, expand, group_nodes, named
 from muntin.cql.set_operations import combine
 from muntin.cql.shape import SUPPORTED, check_clauses, check_plain, has_aggregates, unwrapped
 from muntin.cql.sources import Sources, renamed
-from muntin.cql.subqueries import FilterStep, Inner, Step, SubQueries, by_correlation, split_where, stacked
+from muntin.cql.steps import FilterStep, Step, replaced, rows_of, stacked, uses_of
+from muntin.cql.subqueries import Inner, SubQueries, by_correlation, split_where
 from muntin.cql.types import family
 from muntin.cql.windows import bind_window
 from muntin.cql.wstream import stream_of_list, unnested
@@ -72,10 +74,10 @@ class Queries:
         """As ``relation``, for a sub-query that cannot use columns of ``outer``."""
         return self.relation(tree, replace(outer, barrier=barrier))
 
-    def inner(self, select: exp.Select, outer: Scope, extra: Callable[[Scope], list[Expr]]) -> Inner:
+    def inner(self, select: exp.Select, outer: Scope, extra: Callable[[Scope], list[Expr]], domains: Domains) -> Inner:
         """FROM and WHERE of a plain sub-query: what is its own, and the conditions that name outer columns."""
         check_clauses(select, self.ctx.text, self.ctx.catalog)
-        block = Block(self.ctx, select, outer)
+        block = Block(self.ctx, select, outer, domains)
         node, correlated = block.source(extra)
         return Inner(node, correlated, block.clause.scope)
 
@@ -94,14 +96,15 @@ def relation(ctx: Context, tree: exp.Expr) -> Node:
 
 
 class Block:
-    """One SELECT being bound."""
+    """One SELECT being bound. ``domains``: of the columns of enclosing queries."""
 
-    def __init__(self, ctx: Context, select: exp.Select, outer: Scope | None) -> None:
+    def __init__(self, ctx: Context, select: exp.Select, outer: Scope | None, domains: Domains | None = None) -> None:
         check_clauses(select, ctx.text, ctx.catalog)
         self.ctx, self.select = ctx, unnested(ctx, select)
         self.clause: FromClause = bind_from(ctx, Sources(ctx, relation), self.select, outer)
         self.scope = self.clause.scope
-        self.subqueries = SubQueries(ctx, Queries(ctx), self.scope)
+        self.domains: Domains = domains or {}
+        self.subqueries = SubQueries(ctx, Queries(ctx), self.scope, self.domains)
 
     def binder(self, clause: str, aggregates: Aggregation | None = None) -> ExprBinder:
         """A binder of expressions of one clause, sub-queries included."""
@@ -131,12 +134,28 @@ class Block:
         parts = self.clause.on + [replace(binder, subqueries=None).condition(n) for n in plain] + extra(self.scope)
         inside, correlated = by_correlation(conjunction(parts), self.scope.local())
         node = self._joined(conjunction(inside))
+        self.subqueries.domains = {**self.domains, **dict.fromkeys(self.scope.local(), node)}
         for semi in self.clause.semis:
             self.subqueries.semi_join(semi)
         for condition in queries:
             self.subqueries.condition(condition, binder)
         steps, outside = _pulled(self.subqueries.take(), self.scope)
-        return stacked(node, steps), correlated + outside
+        return self._stacked(node, steps, correlated + outside)
+
+    def _stacked(self, node: Node, steps: list[Step], outer: list[Expr]) -> tuple[Node, list[Expr]]:
+        """The node with the steps on it, and the conditions ``outer``; where a step uses columns of an enclosing query,
+        their values are carried along."""
+        taken = {*self.scope.aliases(), *(f.name.split(".", 1)[0].lower() for s in steps for f in rows_of(s))}
+        ready = [e for e in outer if all(c.name in self.domains or c.name in node.schema.names for c in columns_of(e))]
+        try:
+            carried = carry(node, (e for s in steps for e in uses_of(s)), ready, self.domains, taken)
+        except TypeClash as e:
+            raise self.ctx.at(self.select).error(str(e)) from None
+        if carried is None:
+            return stacked(node, steps), outer
+        rest = [e for e in outer if e not in ready]
+        inside = [replaced(s, carried.inside) for s in steps]
+        return stacked(carried.node, inside), carried.conditions + rest
 
     def _joined(self, predicate: Expr) -> Node:
         parts = self.clause.parts

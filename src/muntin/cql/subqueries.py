@@ -8,7 +8,7 @@ rest stays inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from muntin.cql.aggregates import Aggregation
 from muntin.cql.calls import has_aggregate
+from muntin.cql.carry import Domains
 from muntin.cql.context import Context
 from muntin.cql.expressions import ExprBinder
 from muntin.cql.from_clause import SemiItem
@@ -24,10 +25,11 @@ from muntin.cql.operators import BOOL, TypeClash, choose, compare, logic
 from muntin.cql.scopes import Scope, free_alias
 from muntin.cql.shape import unwrapped
 from muntin.cql.sources import renamed
+from muntin.cql.steps import ApplyStep, FilterStep, SemiStep, Step
 from muntin.plan.exprs import TRUE, Agg, Call, Column, Expr, Literal, columns_of, conjunction, map_columns
-from muntin.plan.nodes import Apply, Filter, Node, SemiJoin
+from muntin.plan.nodes import Filter, Node
 
-_ONE_LEVEL = "a sub-query may use columns of the query right around it, not of one further out"
+_ONE_LEVEL = "a sub-query in this place may use columns of the query right around it, not of one further out"
 _PLAIN = (
     "a correlated sub-query is a plain SELECT ... FROM ... WHERE: GROUP BY, HAVING, DISTINCT, LIMIT and set operations "
     "only go into sub-queries without columns of the enclosing query"
@@ -53,59 +55,11 @@ class Queries(Protocol):
     def relation_within(self, tree: exp.Expr, outer: Scope, barrier: str) -> Node:
         """The relation of a query that uses no outer columns."""
 
-    def inner(self, select: exp.Select, outer: Scope, extra: Callable[[Scope], list[Expr]]) -> Inner:
+    def inner(self, select: exp.Select, outer: Scope, extra: Callable[[Scope], list[Expr]], domains: Domains) -> Inner:
         """FROM and WHERE of a plain sub-query, with ``extra`` conditions."""
 
     def item(self, tree: exp.Expr, outer: Scope, on: exp.Expr, alias: str) -> Inner:
         """An item of FROM with a condition, as a plain sub-query."""
-
-
-@dataclass(frozen=True)
-class SemiStep:
-    """EXISTS, IN and their negations."""
-
-    right: Node
-    predicate: Expr
-    anti: bool
-    null_aware: tuple[Expr, Expr] | None = None
-
-    def onto(self, node: Node) -> Node:
-        """The step on a node."""
-        return SemiJoin(node, self.right, self.predicate, self.anti, self.null_aware)
-
-
-@dataclass(frozen=True)
-class ApplyStep:
-    """Aggregates of a scalar sub-query."""
-
-    right: Node
-    predicate: Expr
-    aggs: tuple[tuple[str, Agg], ...]
-
-    def onto(self, node: Node) -> Node:
-        """The step on a node."""
-        return Apply(node, self.right, self.predicate, self.aggs)
-
-
-@dataclass(frozen=True)
-class FilterStep:
-    """A condition that uses values of scalar sub-queries."""
-
-    predicate: Expr
-
-    def onto(self, node: Node) -> Node:
-        """The step on a node."""
-        return Filter(node, self.predicate)
-
-
-Step = SemiStep | ApplyStep | FilterStep
-
-
-def stacked(node: Node, steps: Iterable[Step]) -> Node:
-    """The node with the steps on it, the first lowest."""
-    for step in steps:
-        node = step.onto(node)
-    return node
 
 
 def split_where(node: exp.Expr | None) -> tuple[list[exp.Expr], list[exp.Expr]]:
@@ -139,11 +93,14 @@ def by_correlation(e: Expr, local: set[str]) -> tuple[list[Expr], list[Expr]]:
 @dataclass
 class SubQueries:
     """The sub-queries of one SELECT, clause by clause. ``lift`` turns columns of the scope into columns of the node
-    that the current clause stands on (after GROUP BY)."""
+    that the current clause stands on (after GROUP BY). ``carried``: columns of enclosing queries that steps may use;
+    ``domains``: those that steps of the sub-queries' own sub-queries may use."""
 
     ctx: Context
     queries: Queries
     scope: Scope
+    carried: Domains
+    domains: Domains = field(default_factory=dict)
     lift: Callable[[Expr, exp.Expr], Expr] = lambda e, _: e
     steps: list[Step] = field(default_factory=list)
     count: int = 0
@@ -199,7 +156,7 @@ class SubQueries:
             return self._apply(right, [], [("v", Agg("single", Column(name, column.type), column.type))], node)["v"]
         assert isinstance(tree, exp.Select)
         self._one_column(len(tree.expressions), node)
-        inner = self.queries.inner(tree, self.scope, lambda _: [])
+        inner = self.queries.inner(tree, self.scope, lambda _: [], self.domains)
         return self._value(tree, inner, node)
 
     def exists(self, node: exp.Exists) -> Expr:
@@ -277,7 +234,7 @@ class SubQueries:
         """The rows of a sub-query for EXISTS: its SELECT list does not matter, unless it aggregates."""
         if _is_plain(tree, distinct=True) and not _aggregating(tree, self.ctx):
             assert isinstance(tree, exp.Select)
-            return self.queries.inner(tree, self.scope, extra)
+            return self.queries.inner(tree, self.scope, extra, self.domains)
         return Inner(renamed(self.queries.relation_within(tree, self.scope, _PLAIN), self._alias()), [], self.scope)
 
     def _semi(self, inner: Inner, node: exp.Expr, anti: bool) -> None:
@@ -336,7 +293,7 @@ class SubQueries:
     def _predicate(self, e: Expr, right: Node, node: exp.Expr) -> Expr:
         """The condition over the current node and ``right``; outer columns must belong to the query right around."""
         lifted, inside = self.lift(e, node), {f.name for f in right.schema}
-        further = self.scope.outer.every() if self.scope.outer is not None else set()
+        further = (self.scope.outer.every() if self.scope.outer is not None else set()) - set(self.carried)
         stray = next((c for c in columns_of(lifted) if c.name not in inside and c.name in further), None)
         if stray is not None:
             raise self.ctx.at(node).unsupported(f"{stray.name} cannot be used here: {_ONE_LEVEL}")

@@ -19,6 +19,7 @@ from dataclasses import replace
 from muntin.core.errors import UnsupportedError
 from muntin.physical.choose_state import folds
 from muntin.physical.drafts import Loose, Named, Placed, Value, loose, table
+from muntin.physical.lasting_joins import only_windows
 from muntin.physical.negation import Negation
 from muntin.physical.shapes import (
     continual,
@@ -149,7 +150,7 @@ class _Planner(Negation):
                 return self.lasting(fired) if window.internal and not external else fired
             case Scan(window=Range(internal=True) as window):
                 plain = loose(replace(node, window=replace(window, internal=False)), ticks)
-                return self.lasting(plain) if not external else plain
+                return plain if external else self.lasting(replace(plain, interval=True))
             case Scan():
                 return loose(node, ticks)
             case Filter(child, predicate):
@@ -158,7 +159,9 @@ class _Planner(Negation):
                 return self.drafts.project(self.visit(child, ticks, external), exprs)
             case Join(parts, predicate):
                 internal = [has_internal(p) for p in parts if windows_of(p)]
-                joined = self.join_with_tables(parts, predicate, ticks, internal)
+                if not external and any(internal) and (not all(internal) or only_windows(parts)):
+                    return self.lasting_join(parts, predicate, ticks)
+                joined = self.join_with_tables(parts, predicate, ticks)
                 return self.lasting(joined) if not external and any(internal) else joined
             case Aggregate():
                 value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())

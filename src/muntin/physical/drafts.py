@@ -49,6 +49,8 @@ class Loose:
     """Whether only the instants at which its rows come and go are wanted."""
     weight: str | None = None
     """The boolean column that says whether a row comes or goes (the feed of a table that changes)."""
+    interval: bool = False
+    """Whether rows keep their expiry in their interval under strategy "nt" too."""
 
     @property
     def schema(self) -> Schema:
@@ -164,7 +166,7 @@ class Drafts:
         spread: Keys = None if key is None else tuple(frozenset([k]) for k in key)
         key = key or ()
         match value:
-            case Loose(scan, ticks, columns, keep, _, weight):
+            case Loose(scan, ticks, columns, keep, weight=weight):
                 if weight is not None:
                     columns = (*columns, (weight, Column(weight, pa.bool_())))
                 source = SourceInput(
@@ -183,7 +185,8 @@ class Drafts:
 
     def negates(self, value: Loose) -> bool:
         """Whether the window announces every expiry by a negative tuple (strategy "nt", thesis 2.3.3)."""
-        return self.options.strategy == "nt" and not value.marks and not isinstance(value.scan.window, Unbounded | Rows)
+        told = value.marks or value.interval
+        return self.options.strategy == "nt" and not told and not isinstance(value.scan.window, Unbounded | Rows)
 
     def _negated(self, rows: Placed) -> Placed:
         changes = self.apply(Materialize("changes"), [rows], rows.schema, True, rows.keys)

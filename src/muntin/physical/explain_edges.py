@@ -28,6 +28,7 @@ from muntin.physical.stage import (
     Snap,
     Stamp,
     TopRows,
+    Until,
     WindowJoin,
 )
 from muntin.plan.patterns import Pattern
@@ -61,7 +62,7 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
     match op:
         case Compute() | Net() | Snap() | Stamp() | Repeat():
             return inputs[0]
-        case WindowJoin() | GraphJoin():
+        case WindowJoin() | GraphJoin() | Until():
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case AsOfJoin():
             return inputs[0]  # updates of the relation show nothing

@@ -29,6 +29,7 @@ from muntin.physical.stage import (
     SourceInput,
     Stamp,
     TopRows,
+    Until,
     WindowJoin,
 )
 from muntin.plan.exprs import TRUE
@@ -115,8 +116,10 @@ def _short(op: Op, show: Show) -> str:
             return f"window the output: {window_text(window)}"
         case Snap():
             return "move to evaluation instants"
-        case Stamp():
-            return "note the start"
+        case Stamp(end=end):
+            return "note the expiry" if end else "note the start"
+        case Until(columns):
+            return "stay until the external rows expire" if columns else "stay"
         case Merge(weights):
             return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
         case Signed():

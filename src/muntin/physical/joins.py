@@ -32,15 +32,9 @@ from muntin.plan.windows import Range, Ticks, tick_origin
 class Joins(Pieces):
     """Joins of any number of inputs; tables joined as their kind says."""
 
-    def join_with_tables(
-        self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None, internal: Sequence[bool]
-    ) -> Value:
+    def join_with_tables(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
         """Windows and retroactive relations first, then each non-retroactive relation as of its partner's start."""
         late = [p for p in parts if isinstance(p, TableScan) and p.table.kind == "nrr"]
-        if any(internal) and not all(internal):
-            raise UnsupportedError(
-                "INTERNAL and external windows in one join cannot run yet: make all or none INTERNAL"
-            )
         others = [p for p in parts if p not in late]
         raw = self.at_event_time(others, ticks) if late else None
         first = [raw] if raw is not None else [self.visit(p, ticks, external=True) for p in others]

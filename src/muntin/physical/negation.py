@@ -7,7 +7,7 @@ from itertools import chain
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.physical.drafts import Placed, Value, table
-from muntin.physical.joins import Joins
+from muntin.physical.lasting_joins import LastingJoins
 from muntin.physical.shapes import (
     BOOL,
     INT,
@@ -43,7 +43,7 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Ticks
 
 
-class Negation(Joins):
+class Negation(LastingJoins):
     """Rows with, without, or beside their partners, as merges of weighted rows."""
 
     def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
@@ -220,7 +220,7 @@ class Negation(Joins):
         predicate = renamed_columns(node.predicate, renamed)
         pairs = self.join([kinds, right], predicate)
         groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
-        grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema), groups, node.aggs), ticks)  # type: ignore[arg-type]
+        grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema, node.right), groups, node.aggs), ticks)  # type: ignore[arg-type]
         keys = tuple(n for n, _ in groups)
         here, there = self.drafts.colocate([left, grouped], [used, keys])
         joined = self.window_join([here, there], [used, keys], null_safe=True)
@@ -234,6 +234,6 @@ class Negation(Joins):
     def _apply_global(self, left: Value, right: Value, node: Apply, ticks: Ticks | None) -> Value:
         """No correlation: one row of aggregates beside every left row."""
         right = self.drafts.filter(right, node.predicate)
-        one = self.aggregate(right, Aggregate(Shape(right.schema), (), node.aggs), ticks)  # type: ignore[arg-type]
+        one = self.aggregate(right, Aggregate(Shape(right.schema, node.right), (), node.aggs), ticks)  # type: ignore[arg-type]
         joined = self.window_join([left, one], [(), ()])
         return self.drafts.project(joined, columns(node.schema))

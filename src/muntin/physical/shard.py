@@ -29,7 +29,7 @@ from muntin.physical.operators.graph_join import graph_join
 from muntin.physical.operators.group_aggregate import group_aggregate
 from muntin.physical.operators.materialize import insertions, materialize
 from muntin.physical.operators.net import net
-from muntin.physical.operators.reshape import merge, repeat, rewind, signed, snap, stamp
+from muntin.physical.operators.reshape import merge, repeat, rewind, signed, snap, stamp, until
 from muntin.physical.operators.restore import restore
 from muntin.physical.operators.rows_window import rows_window
 from muntin.physical.operators.top_rows import top_rows
@@ -59,6 +59,7 @@ from muntin.physical.stage import (
     Stage,
     Stamp,
     TopRows,
+    Until,
     WindowJoin,
 )
 from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, beat, moves_with_rows, validity
@@ -230,8 +231,10 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return rewind(op, batch)
         case Snap(ticks):
             return snap(ticks, batch)
-        case Stamp(column):
-            return stamp(column, batch)
+        case Stamp():
+            return stamp(op, batch)
+        case Until(columns):
+            return until(columns, batch)
         case Endless():
             return Batch(batch.columns, batch.ts, forever(len(batch)), batch.sign)
         case Restore():

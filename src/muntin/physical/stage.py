@@ -184,9 +184,18 @@ class Rewind:
 
 @dataclass(frozen=True)
 class Stamp:
-    """Each row's start as one more column (int64 microseconds): rows of equal values keep apart if they start apart."""
+    """Each row's start (``end``: its expiry) as one more column (int64 microseconds): rows of equal values keep apart
+    if they start apart."""
 
     column: str
+    end: bool = False
+
+
+@dataclass(frozen=True)
+class Until:
+    """Rows live until the least of these columns says (none: forever), whatever expiry they came with."""
+
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -271,6 +280,7 @@ Op = (
     | Rewind
     | Snap
     | Stamp
+    | Until
     | Endless
     | Restore
     | Signed

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from muntin.core.batch import Batch, no_columns
+from muntin.core.batch import Batch, forever, no_columns
 from muntin.physical.evaluate import evaluate
-from muntin.physical.stage import Rewind
+from muntin.physical.stage import Rewind, Stamp
 from muntin.plan.exprs import Expr
 from muntin.plan.windows import Ticks, validity
+from muntin.state.window_rows import int64s
 
 
 def snap(ticks: Ticks, batch: Batch) -> Batch:
@@ -24,9 +25,16 @@ def rewind(op: Rewind, batch: Batch) -> Batch:
     return Batch(batch.columns, start, exp).where(start < exp)
 
 
-def stamp(column: str, batch: Batch) -> Batch:
-    """The rows with their start as a column."""
-    return batch.with_columns(batch.columns.append_column(column, pa.array(batch.ts)))
+def stamp(op: Stamp, batch: Batch) -> Batch:
+    """The rows with their start or their expiry as a column."""
+    at = pa.array(batch.exp if op.end else batch.ts)
+    return batch.with_columns(batch.columns.append_column(op.column, at))
+
+
+def until(columns: tuple[str, ...], batch: Batch) -> Batch:
+    """The rows with the least of the columns as their expiry."""
+    ends = [int64s(batch.columns, c) for c in columns]
+    return Batch(batch.columns, batch.ts, np.minimum.reduce(ends) if ends else forever(len(batch)), batch.sign)
 
 
 def merge(weights: tuple[int, ...], batches: list[Batch]) -> Batch:
