@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from muntin.bench import contest, record, state_bytes
+from muntin.bench import contest, flink_env, record, state_bytes
 from muntin.bench.cases import contests
+from muntin.bench.contest import Contest, Say
+from muntin.core.errors import ConfigError
 
 NAMES = ("sliding-sum", "window-join", "state-bytes")
+ENGINES = ("muntin", "spark", "flink")
 
 
-def run_bench(name: str, json: Path | None = None) -> bool:
-    """Run the benchmark and print what it found; False if answers differed or state grew. Raises ValueError for
-    another name.
+def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None = None) -> bool:
+    """Run the benchmark and print what it found; False if answers differed or state grew.
 
-    ``json``: file for one JSON list of records.
+    Args:
+        name: one of ``NAMES``.
+        json: file for one JSON list of records.
+        engines: those that take part, ``muntin`` among them; default: all that the benchmark has, Flink only if it is
+            here or can be installed.
+
+    Raises ValueError for another name, ConfigError for engines that it does not have, FlinkMissingError if Flink was
+    asked for and cannot be installed.
     """
     if name == "state-bytes":
+        if engines is not None:
+            raise ConfigError("state-bytes runs without another engine; leave --engines out")
         found = state_bytes.run(say=print)
         table, good = state_bytes.lines(found), all(r.ratio <= 1.1 for r in found)
         records: list[object] = list(found)
     else:
-        from muntin.session import local_spark
-
-        todo = contests(name)
-        spark = local_spark(cores="2", memory="4g")
-        try:
-            runs = [r for c in todo for r in contest.run(c, spark, print)]
-        finally:
-            spark.stop()
+        todo = chosen(contests(name), engines, print)
+        runs = _run(todo)
         table, good = record.lines(runs), all(r.answers_equal for r in runs)
         records = list(runs)
     print("\n".join(["", *table]))
     if json is not None:
         record.write_json(records, json)
     return good
+
+
+def chosen(every: Sequence[Contest], engines: Sequence[str] | None, say: Say) -> list[Contest]:
+    """The contests between the engines asked for; those with nobody left to run against are not held.
+
+    Sees to Flink's installation. Raises ConfigError, FlinkMissingError.
+    """
+    known = [e for e in ENGINES if any(e in c.engines for c in every)]
+    wanted = known if engines is None else list(engines)
+    if not set(wanted) <= set(known) or "muntin" not in wanted or len(set(wanted)) < 2:
+        raise ConfigError(f"--engines {','.join(wanted)}: muntin and at least one other of {', '.join(known)}")
+    if "flink" in wanted:
+        try:
+            flink_env.make(say)
+        except flink_env.FlinkMissingError as e:
+            if engines is not None:
+                raise
+            say(f"without Flink: {e}")
+            wanted.remove("flink")
+    return [c for c in (c.only(wanted) for c in every) if len(c.sides) > 1]
+
+
+def _run(todo: Sequence[Contest]) -> list[record.Record]:
+    from muntin.session import local_spark
+
+    spark = local_spark(cores="2", memory="4g")
+    try:
+        return [r for c in todo for r in contest.run(c, spark, print)]
+    finally:
+        spark.stop()

@@ -228,14 +228,18 @@ BENCHES = ("sliding-sum", "window-join", "state-bytes")
 def bench(
     case: Annotated[str, typer.Argument(help=", ".join(BENCHES) + ".", metavar="CASE")],
     json: Annotated[Path | None, typer.Option("--json", help="Also write the records to this file.")] = None,
+    engines: Annotated[
+        str | None,
+        typer.Option(help="Who takes part, as muntin,spark,flink; default: all that CASE has.", metavar="ENGINES"),
+    ] = None,
 ) -> None:
-    """Measure Muntin against Spark's own operators in one run, and print rows/s of each and the ratio."""
+    """Measure Muntin against Spark's own operators, and joins against Flink, in one run: rows/s of each, the ratio."""
     with reported():
         if case not in BENCHES:
             raise ConfigError(f"there is no benchmark {case!r}; there are {', '.join(BENCHES)}")
         from muntin.bench import run_bench
 
-        if not run_bench(case, json):
+        if not run_bench(case, json, engines.split(",") if engines is not None else None):
             raise typer.Exit(1)
 
 
