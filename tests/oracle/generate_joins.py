@@ -159,7 +159,7 @@ def draw_conditions(rng: Random, graph: str, parts: list[Part]) -> list[tuple[st
     one = rng.choice(shared) if shared else None
     for a, b in edges(rng, graph, len(parts)):
         if graph == "one" and one:
-            same = one if one == "s" or rng.random() < 0.9 else pair(rng, parts[a], parts[b])[1]
+            same = one if one == "s" or rng.random() < 0.9 else number(rng, parts[b])
             found.append((f"{parts[a].alias}.{one} = {parts[b].alias}.{same}", max(a, b)))
             continue
         plain = graph != "theta" or rng.random() < 0.25
@@ -213,8 +213,12 @@ def pair(rng: Random, a: Part, b: Part) -> tuple[str, str]:
     if shared and rng.random() < 0.8:
         name = rng.choice(shared)
         return name, name
-    left, right = ([c for c in "kjixm" if c in p.columns] for p in (a, b))
-    return rng.choice(left), rng.choice(right)
+    return number(rng, a), number(rng, b)
+
+
+def number(rng: Random, p: Part) -> str:
+    """A column of numbers."""
+    return rng.choice([c for c in "kjixm" if c in p.columns])
 
 
 def inequality(rng: Random, a: Part, b: Part) -> str:

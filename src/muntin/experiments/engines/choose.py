@@ -33,19 +33,23 @@ MEET = "(a.source = b.source)"
 @dataclass(frozen=True)
 class Question:
     """``text``: CQL with a place for the window's seconds. ``column``: whose values count; ``protocol``: the one that
-    ``text`` selects."""
+    ``text`` selects on the links ``selected``."""
 
     text: str
     column: str = "source"
     protocol: int | None = None
+    selected: tuple[int, ...] = ()
+
+    def rows(self, counts: Counts, link: int) -> NDArray[np.int64]:
+        """Tuples by value that are left of a link in one window."""
+        return (counts.kept if link in self.selected else counts.every)[link]
 
 
 def join_question(protocol: int) -> Question:
     """Query 1."""
     both = f"{MEET} AND a.protocol = {protocol} AND b.protocol = {protocol}"
-    return Question(
-        f"SELECT a.source FROM s0 [RANGE {{0}} SECONDS] a, s1 [RANGE {{0}} SECONDS] b WHERE {both}", "source", protocol
-    )
+    text = f"SELECT a.source FROM s0 [RANGE {{0}} SECONDS] a, s1 [RANGE {{0}} SECONDS] b WHERE {both}"
+    return Question(text, "source", protocol, (0, 1))
 
 
 def distinct_question(column: str) -> Question:
@@ -62,6 +66,7 @@ NEGATION_AND_JOIN = Question(
     "(SELECT 1 FROM s2 [RANGE {0} SECONDS] c WHERE c.source = a.source)",
     "source",
     1,
+    (1,),
 )
 """Query 4."""
 
@@ -98,36 +103,37 @@ class Counts:
 def statistics_of(trace: Trace, window: int, question: Question) -> Statistics:
     """What the windows show: rates, instants, share of the protocol, and values.
 
-    Of one link the values that a window has; of several how many even ones would meet as often as these do.
+    Of one link the values that a window has; of several how many even ones would meet as often as the rows do that the
+    query's filters leave (the protocol and the source need not be independent).
     """
     samples = Counts.of(trace, window, question.column, question.protocol)
     every = np.mean([c.every.sum(axis=1) for c in samples], axis=0)
     kept = np.mean([c.kept.sum(axis=1) for c in samples], axis=0)
     links = [f"s{i}" for i in range(len(every))]
-    values = [_values(samples, i) for i in range(len(every))]
+    values = [_values(samples, question, i) for i in range(len(every))]
     distinct = {(name, question.column): v for name, v in zip(links, values, strict=True)}
     shares = zip(links, every, kept, strict=True)
     distinct |= {(name, "protocol"): max(1.0, float(n) / max(float(k), 1e-9)) for name, n, k in shares}
     return Statistics(
         {name: float(n) / window for name, n in zip(links, every, strict=True)},
         distinct=distinct,
-        selectivities={MEET: 1 / _even(samples, 0, 1)} if len(every) > 1 else {},
+        selectivities={MEET: 1 / _even(samples, question, 1)} if len(every) > 1 else {},
         instants=float(np.mean([c.instants for c in samples])) / window,
         chains=PARTITIONS,
     )
 
 
-def _values(samples: Sequence[Counts], link: int) -> float:
+def _values(samples: Sequence[Counts], question: Question, link: int) -> float:
     if len(samples[0].every) == 1:
         return float(np.mean([(c.every[0] > 0).sum() for c in samples]))
-    return _even(samples, 0, max(link, 1))
+    return _even(samples, question, max(link, 1))
 
 
-def _even(samples: Sequence[Counts], one: int, other: int) -> float:
-    """Pairs of tuples of two links for each pair with one value."""
-    pairs = sum(float(c.every[one].sum()) * float(c.every[other].sum()) for c in samples)
-    meet = sum(float((c.every[one] * c.every[other]).sum()) for c in samples)
-    return max(1.0, pairs / max(meet, 1.0))
+def _even(samples: Sequence[Counts], question: Question, link: int) -> float:
+    """Pairs of tuples of the first link and another for each pair with one value."""
+    sides = [(question.rows(c, 0), question.rows(c, link)) for c in samples]
+    pairs = sum(float(a.sum()) * float(b.sum()) for a, b in sides)
+    return max(1.0, pairs / max(sum(float((a * b).sum()) for a, b in sides), 1.0))
 
 
 def choose(question: Question, trace: Trace, window: int) -> Engine:
