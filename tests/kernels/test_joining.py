@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from muntin.core.time import FOREVER
+from muntin.kernels.gathering import meet_into
 from muntin.kernels.index import bucket_order, dense_ids
-from muntin.kernels.joining import extend, meet, probe
+from muntin.kernels.joining import extend, probe
 
 
 def rows(rng: Random, n: int, fifo: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -33,7 +34,8 @@ def test_probe_finds_what_nested_loops_find(seed: int, fifo: bool, in_buckets: b
     stored = tuple(a[order] for a in chunk)
     limit = rng.choice((5, 12, FOREVER))
     left, right, touched = probe(new, stored, directory, limit, fifo)
-    start, exp = meet(left, right, new, stored)
+    start, exp = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64)
+    meet_into(left, right, *new[1:], *stored[1:], start, exp, 0)
     expected = {
         (i, j)
         for i in range(len(new[0]))

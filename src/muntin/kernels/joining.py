@@ -89,25 +89,6 @@ def probe(
     return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo)
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I32, I32, I64, I64, I64, I64), cache=True)
-def _meet(left, right, start, exp, c_start, c_exp):  # type: ignore[no-untyped-def]
-    starts, exps = np.empty(len(left), np.int64), np.empty(len(left), np.int64)
-    for k in range(len(left)):
-        starts[k] = max(start[left[k]], c_start[right[k]])
-        exps[k] = min(exp[left[k]], c_exp[right[k]])
-    return starts, exps
-
-
-def meet(
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    new: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    chunk: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-) -> Pairs:
-    """Start and exp of the intersections of the pairs that ``probe`` found, of the same two sides."""
-    return _meet(left, right, *new[1:], *chunk[1:])
-
-
 @nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
 def _extend(t_row, t_start, t_exp, p_begin, p_start, p_exp):  # type: ignore[no-untyped-def]
     room = max(16, len(t_row))

@@ -12,7 +12,6 @@ Cost: work proportional to the new rows, their bucket mates and the results, tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,18 +21,19 @@ from numpy.typing import NDArray
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.hashing import buffer_values, exact, hash_columns
-from muntin.kernels.joining import extend, meet, probe
+from muntin.kernels.joining import extend, probe
 from muntin.kernels.keys import columns_equal
-from muntin.physical.hot_keys import ELSEWHERE, KEPT, MINE, PLAIN, ROLE, hot_of_all
+from muntin.physical.hot_keys import KEPT, PLAIN, ROLE, hot_of_all
 from muntin.physical.join_graph import common_key
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
 from muntin.physical.operators.gather import Ints, Refs, gather, product
 from muntin.physical.operators.indexed_window import Layout, OpenChunk, rebuilder, store_rows
 from muntin.physical.operators.join_statistics import JoinMonitor
+from muntin.physical.operators.pair_join import pair_join
 from muntin.physical.stage import WindowJoin
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, expire, int64s, merge_closed
+from muntin.state.window_rows import EXP, START, expire, int64s, merge_closed
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
     monitor = JoinMonitor(graph, state, name, once=True)
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
-    run = _pairs if len(batches) == 2 else _combinations
-    results = run(op, windows, schemas, ctx, monitor)
+    join = pair_join if len(batches) == 2 else _combinations
+    results = join(op, windows, schemas, ctx, monitor)
     monitor.save()
     for structure, batch, layout in kept:
         expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
@@ -97,78 +97,6 @@ def _by_role(batch: Batch) -> tuple[Batch, Batch]:
     plain = _roles(batch) == PLAIN
     ours = batch.take(np.flatnonzero(plain))
     return ours.with_columns(ours.columns.drop_columns([ROLE])), batch.take(np.flatnonzero(~plain))
-
-
-@dataclass(frozen=True)
-class Origins:
-    """Rows of a chunk that start in this step, and the windows in which they look for partners."""
-
-    chunk: OpenChunk
-    rows: NDArray[np.bool_]
-    partners: list[OpenChunk]
-
-
-def _origins(i: int, windows: list[list[OpenChunk]], ctx: Context) -> Iterator[Origins]:
-    """New rows of input i of a binary join: all rows meet all partners, but spread ones only where it is their turn,
-    and on their home shard the plain partners otherwise."""
-    plain = windows[1 - i]
-    everything = plain + windows[3 - i] if len(windows) == 4 else plain
-    for chunk in windows[i]:
-        rows = chunk.starting(ctx)
-        if rows is not None:
-            yield Origins(chunk, rows, everything)
-    for chunk in windows[i + 2] if len(windows) == 4 else ():
-        rows = chunk.starting(ctx)
-        if rows is None:
-            continue
-        role = buffer_values(chunk.rows.column(ROLE), np.int8)
-        for wanted, partners in ((MINE, everything), (ELSEWHERE, plain)):
-            if (rows & (role == wanted)).any():
-                yield Origins(chunk, rows & (role == wanted), partners)
-
-
-def _pairs(
-    op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
-) -> list[Batch]:
-    """Results of a binary join, chunk against chunk: no references across chunks have to be kept."""
-    results = []
-    for i, j in ((0, 1), (1, 0)):
-        limit, tried, partners = ctx.high if j < i else ctx.low, 0, 0
-        for origins in _origins(i, windows, ctx):
-            chunk, rows = origins.chunk, origins.rows
-            tried += int(rows.sum())
-            side = tuple(a if rows.all() else a[rows] for a in chunk.probe_side())
-            lowest = int(side[1].min())
-            for other in origins.partners:
-                if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
-                    continue
-                partner = other.probe_side()
-                left, right, _ = probe(side, partner, other.directory(), limit, ctx.fifo[j])  # type: ignore[arg-type]
-                partners += len(left)
-                if len(left) == 0:
-                    continue
-                start, exp = meet(left, right, side, partner)  # type: ignore[arg-type]
-                mine = left if rows.all() else np.flatnonzero(rows)[left]
-                found = {i: _take(chunk.rows, schemas[i], mine), j: _take(other.rows, schemas[j], right)}
-                sign = _product([(chunk.rows, mine), (other.rows, right)])
-                results.append(_emit([found[0], found[1]], start, exp, sign, schemas, op))
-        monitor.hop(frozenset([i]), j, tried, partners)
-    return results
-
-
-def _product(parts: list[tuple[pa.RecordBatch, NDArray[np.integer] | None]]) -> NDArray[np.int8] | None:
-    """Weights of results: the product over the parts (rows, index into them) that have weights; None if none has."""
-    found = []
-    for rows, index in parts:
-        if WEIGHT in rows.schema.names:
-            weights = np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
-            found.append(weights if index is None else weights[index])
-    return np.multiply.reduce(found).astype(np.int8) if found else None
-
-
-def _take(rows: pa.RecordBatch, schema: pa.Schema, index: NDArray[np.integer]) -> pa.RecordBatch:
-    """The operator's own columns of the rows at ``index``."""
-    return rows.select(schema.names).take(pa.array(index)) if schema.names else no_columns(len(index))
 
 
 def _combinations(
