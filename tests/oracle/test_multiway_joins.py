@@ -122,7 +122,7 @@ def check_late(seed: int) -> int:
 
 
 def test_late_rows_are_dropped_and_change_nothing() -> None:
-    assert sum(check_late(seed) > 0 for seed in range(50)) > 8
+    assert sum(check_late(seed) > 0 for seed in range(50)) > 5
 
 
 def test_the_draw_is_not_trivial() -> None:
