@@ -38,7 +38,7 @@ def batches_of(case: WideCase, query: PhysicalQuery, rng: Random) -> Batches:
     """Rows and the tables' updates in random cuts; what never changes comes with the first."""
     used = {s.name: s.static for s in query.streams}
     given = {name: rows for name, rows in (case.streams | feeds(case)).items() if name in used}
-    batches = replace(case, streams={n: r for n, r in given.items() if not used[n]}).cuts(rng, 5)
+    batches = replace(case, streams={n: r for n, r in given.items() if not used[n]}).cuts(rng, 4)
     batches[0] |= {n: r for n, r in given.items() if used[n]}
     return batches
 
@@ -59,7 +59,7 @@ def run_in_pieces(
 ) -> list[ResultRow]:
     """Over random cuts and one to four shards, the plan optimized or as written. Raises UnsupportedError for what the
     planner refuses."""
-    plan = (plan_query if rng.random() < 0.3 else plan_as_written)(query)
+    plan = (plan_query if rng.random() < 0.2 else plan_as_written)(query)
     pipeline = Stored(plan, shards=rng.randint(1, 4))
     store = None if place is None else PaneStore.open(str(place), "q", 0)
     tables = push_all(pipeline, batches_of(case, plan, rng), store)
@@ -122,7 +122,7 @@ def check_late(seed: int) -> int:
 
 
 def test_late_rows_are_dropped_and_change_nothing() -> None:
-    assert sum(check_late(seed) > 0 for seed in range(80)) > 10
+    assert sum(check_late(seed) > 0 for seed in range(50)) > 5
 
 
 def test_the_draw_is_not_trivial() -> None:
