@@ -101,6 +101,7 @@ class Session:
         on_bad_time: OneOf["drop", "fail"] = "drop",
         order_by: str | None = None,
         ts_unit: str | None = None,
+        rate: float | None = None,
     ) -> None:
         """Register a DataFrame as a stream; a batch DataFrame is replayed in order of event time.
 
@@ -114,6 +115,7 @@ class Session:
             on_bad_time: what to do with a row that has no usable event time: drop and count it, or fail.
             order_by: column that orders rows of equal event time (NULLs last): windows of rows become reproducible.
             ts_unit: unit of an integer ``ts``: us, ms or s.
+            rate: rows a second that are expected; the planner lays out joins by it (never by what an answer is).
 
         Raises ConfigError for a name taken, a column that is not there, or a type that cannot be event time.
         """
@@ -133,7 +135,7 @@ class Session:
             )
         stream = Stream(
             name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=_UNITS.get(ts_unit or "us", 1),
-            order=len(self.catalog.streams), **given,
+            order=len(self.catalog.streams), rate=rate, **given,
         )  # fmt: skip
         self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
         self.frames[name] = ready

@@ -12,7 +12,7 @@ from muntin.optimizer import Statistics, Structure, choose_strategy, optimize, s
 from muntin.optimizer.cost import Strategy
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.flow import Flow
-from muntin.plan.nodes import BoundQuery, Join, SemiJoin, walk
+from muntin.plan.nodes import BoundQuery, Join, Scan, SemiJoin, walk
 from muntin.plan.windows import QueryOptions
 
 
@@ -147,3 +147,11 @@ def test_long_chains_are_walked() -> None:
     walked = Statistics({"a": 10}, chains=10)
     assert total(query(text).root, walked, Strategy.NT) > 10 * total(query(text).root, plain, Strategy.NT)
     assert total(query(text).root, walked) == total(query(text).root, plain)
+
+
+def test_an_expected_rate_of_a_stream_counts_unless_a_measured_one_is_given() -> None:
+    plain = query("SELECT * FROM A a [RANGE 10 SECONDS]")
+    scan = next(n for n in walk(plain.root) if isinstance(n, Scan))
+    slow = replace(scan, stream=replace(scan.stream, rate=2.0))
+    assert flow_of(slow, Statistics()).size == 20 and flow_of(slow, Statistics({"a": 5})).size == 50
+    assert slow == scan, "what is expected is no part of what a query is"

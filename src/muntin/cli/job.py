@@ -74,6 +74,7 @@ class StreamPart(Source):
     max_jump: Span | None = None
     on_bad_time: Literal["drop", "fail"] = "drop"
     order_by: str | None = None
+    rate: float | None = Field(default=None, gt=0)
     ts_unit: Literal["us", "ms", "s"] | None = None
 
 

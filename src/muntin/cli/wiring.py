@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit"}
+_RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit", "rate"}
 _TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit"}
 """Keys of a stream (of a table) that are passed on when given."""
 

@@ -47,7 +47,7 @@ def _flow(node: Node, s: Statistics) -> Flow:
     match node:
         case Scan(stream, alias, window):
             values = {f"{alias}.{f.name}": s.values(stream.name, f.name) for f in stream.schema}
-            return _windowed(window, s.rate(stream.name), values, f"{alias}.", s)
+            return _windowed(window, s.rate(stream.name, stream.rate), values, f"{alias}.", s)
         case TableScan(table, alias):
             size = s.size(table.name)
             updates = 0.0 if table.kind == "static" else s.updates(table.name)

@@ -33,9 +33,9 @@ class Statistics:
     instants: float | None = None
     chains: int | None = None
 
-    def rate(self, stream: str) -> float:
-        """Rows per second of a stream."""
-        return self.rates.get(stream.lower(), self.default_rate)
+    def rate(self, stream: str, expected: float | None = None) -> float:
+        """Rows per second of a stream; ``expected``: what its registration says."""
+        return self.rates.get(stream.lower(), expected or self.default_rate)
 
     def updates(self, table: str) -> float:
         """Updates per second of a table."""

@@ -36,6 +36,8 @@ class Stream:
     order_by: str | None = None
     static: bool = False
     """All its rows are there from the start (a static table): it never holds the watermark back."""
+    rate: float | None = field(default=None, compare=False)
+    """Rows a second that are expected (None: not known): the planner's costs go by it."""
     silent: bool = field(default=False, compare=False)
     """Its rows alone start no answers and end none: the updates of a non-retroactive table (thesis 3.3.1)."""
 
@@ -45,6 +47,8 @@ class Stream:
                 f"stream {self.name!r}: there is no column {self.ts!r} to take event time from; "
                 f"it has {', '.join(self.schema.names)}. Give ts=..."
             )
+        if self.rate is not None and not self.rate > 0:
+            raise ConfigError(f"stream {self.name!r}: rate is rows a second, more than 0, not {self.rate!r}")
         if self.slack < 0:
             raise ConfigError(f"stream {self.name!r}: slack must not be negative")
 
