@@ -14,8 +14,8 @@ _JOINS = "muntin.experiments.joins"
 
 MODULES: dict[str, str] = {
     **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
-    **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in (1, 3, 5, 6, 7, 8, 9, 10, 15)},
-    **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in (33,)},
+    **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
+    **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
 }
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 

@@ -19,10 +19,10 @@ class Work:
     results: int
 
 
-def load_of(streams: Streams, units: float, seed: int) -> Load:
-    """Input whose counted part lasts so many units of time."""
+def load_of(streams: Streams, units: float, seed: int, balanced: bool = False) -> Load:
+    """Input whose counted part lasts so many units of time; ``balanced`` as in ``workload.synthetic``."""
     rates, spans, distinct = ([getattr(s, name) for s in streams] for name in ("rate", "span", "distinct"))
-    return synthetic(rates, spans, [int(v) for v in distinct], round(units * sum(rates)), seed)
+    return synthetic(rates, spans, [int(v) for v in distinct], round(units * sum(rates)), seed, balanced)
 
 
 def work(load: Load, orders: tuple[Order, ...], algorithm: Algorithm = "eager", interval: float = 0) -> Work:
