@@ -44,9 +44,9 @@ SQL = [
     "HOUR(ts)", "MINUTE(ts)", "SECOND(ts)", "HOUR(day)", "EXTRACT(DOW FROM ts)", "DATE_PART('week', day)",
     "TO_DATE(ts)", "DATE_TRUNC('week', ts)", "DATE_TRUNC('MM', day)", "DATE_TRUNC('quarter', ts)",
     "DATE_TRUNC('HOUR', ts)", "DATE_TRUNC('millisecond', ts)", "REPLACE(carrier, 'U', '')", "REPLACE(origin, 'E')",
-    "LTRIM('  x ')", "RTRIM('  x ')", "LEFT(origin, 2)", "RIGHT(origin, 2)", "RIGHT(origin, 0)", "STARTSWITH(carrier, 'U%')",
-    "ENDSWITH(origin, 'K')", "CONTAINS(carrier, '%')", "PMOD(delay, 4)", "PMOD(dist, 2)", "NVL2(delay, 1, 2.5)",
-    "ISNAN(dist)", "IFNULL(delay, 0)", "CHAR_LENGTH(carrier)",
+    "LTRIM('  x ')", "RTRIM('  x ')", "LEFT(origin, 2)", "RIGHT(origin, 2)", "RIGHT(origin, 0)",
+    "STARTSWITH(carrier, 'U%')", "ENDSWITH(origin, 'K')", "CONTAINS(carrier, '%')", "PMOD(delay, 4)", "PMOD(dist, 2)",
+    "NVL2(delay, 1, 2.5)", "ISNAN(dist)", "IFNULL(delay, 0)", "CHAR_LENGTH(carrier)",
     "TIMESTAMP_NTZ '2024-02-29 12:00:00.5'", "TIMESTAMP '1969-12-31 23:59:59.999999'",
 ]  # fmt: skip
 
