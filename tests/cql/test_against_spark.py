@@ -40,6 +40,13 @@ SQL = [
     "CAST(day AS TIMESTAMP)", "CAST(day AS STRING)", "CAST(1.25 AS FLOAT)", "ts + INTERVAL 5 SECONDS",
     "ts - INTERVAL '1 hour 30 minutes'", "ts - ts < INTERVAL 1 DAY", "ts > '2024-01-01 00:00:00'",
     "day >= '2024-01-01'", "ts = TIMESTAMP '2024-02-29 12:00:00'", "DATE '2024-02-29'", "day < ts", "X'0aff'",
+    "YEAR(ts)", "QUARTER(day)", "MONTH(ts)", "DAY(day)", "DAYOFWEEK(ts)", "DAYOFYEAR(day)", "WEEKOFYEAR(ts)",
+    "HOUR(ts)", "MINUTE(ts)", "SECOND(ts)", "HOUR(day)", "EXTRACT(DOW FROM ts)", "DATE_PART('week', day)",
+    "TO_DATE(ts)", "DATE_TRUNC('week', ts)", "DATE_TRUNC('MM', day)", "DATE_TRUNC('quarter', ts)",
+    "DATE_TRUNC('HOUR', ts)", "DATE_TRUNC('millisecond', ts)", "REPLACE(carrier, 'U', '')", "REPLACE(origin, 'E')",
+    "LTRIM('  x ')", "RTRIM('  x ')", "LEFT(origin, 2)", "RIGHT(origin, 2)", "RIGHT(origin, 0)",
+    "STARTSWITH(carrier, 'U%')", "ENDSWITH(origin, 'K')", "CONTAINS(carrier, '%')", "PMOD(delay, 4)", "PMOD(dist, 2)",
+    "NVL2(delay, 1, 2.5)", "ISNAN(dist)", "IFNULL(delay, 0)", "CHAR_LENGTH(carrier)",
     "TIMESTAMP_NTZ '2024-02-29 12:00:00.5'", "TIMESTAMP '1969-12-31 23:59:59.999999'",
 ]  # fmt: skip
 

@@ -112,7 +112,7 @@ def test_further_cases_that_once_differed(seed: int) -> None:
 def test_local_equals_reference_on_what_the_wide_draw_leaves_out(block: int) -> None:
     found = Counter(check(seed, draw_further_case) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= 3, (
-        "INTERNAL and external windows in one join, FIRST and LAST over windows on results"
+        "INTERNAL and external windows around EXISTS, FIRST and LAST over windows on results"
     )
 
 

@@ -79,8 +79,9 @@ def _aggregate(rng: Random, a: str, at: str) -> str:
             listed = f"list(DISTINCT {number}) FILTER (WHERE ({where}) AND {number} IS NOT NULL)"
             return f"<<COLLECT(DISTINCT {number}){keep}|COALESCE(list_sort({listed}), [])>>"
         case _:
-            counted = f"<<COUNT_IF({a}.v > 1)|COALESCE(COUNT_IF({a}.v > 1), 0)>>"
-            return rng.choice((f"BOOL_OR({a}.v > 1)", f"BOOL_AND({a}.v > 0){keep}", counted))
+            counted = f"COUNT_IF({a}.v > 1)"  # over no rows DuckDB makes it NULL
+            every = f"BOOL_AND({a}.v > 0){keep}"
+            return rng.choice((f"BOOL_OR({a}.v > 1)", every, f"<<{counted}|COALESCE({counted}, 0)>>"))
 
 
 def _condition(rng: Random, a: str) -> str:

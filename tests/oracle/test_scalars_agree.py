@@ -23,6 +23,10 @@ from muntin.reference import eval_expr
 from muntin.reference.values import from_outside
 from muntin.verify.compare import same_value
 
+DATE_PARTS = ("YEAR", "QUARTER", "MONTH", "DAY", "DAYOFWEEK", "DAYOFYEAR", "WEEKOFYEAR")
+CLOCK_PARTS = ("HOUR", "MINUTE", "SECOND")
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
+
 SCHEMA = Schema.of(
     ts=pa.timestamp("us", "UTC"),
     i=pa.int32(),
@@ -39,7 +43,11 @@ STREAM = Stream("S", SCHEMA, "ts")
 CATALOG = Catalog((STREAM,))
 
 VALUES: dict[str, tuple[Any, ...]] = {
-    "ts": (datetime(2024, 2, 29, 12, 30, 15, 250_000, UTC), datetime(1969, 12, 31, 23, 59, 59, 1, UTC)),
+    "ts": (
+        datetime(2024, 2, 29, 12, 30, 15, 250_000, UTC),
+        datetime(1969, 12, 31, 23, 59, 59, 1, UTC),
+        datetime(2021, 1, 3, 0, 0, 0, 1_234, UTC),
+    ),
     "i": (0, 1, -1, 7, -8, 2**31 - 1),
     "n": (0, 1, 2, -3, 5, 2**40, 2**63 - 1, -(2**63)),
     "x": (0.0, -0.0, 1.5, -2.5, 3.0, 1e10, math.nan, math.inf),
@@ -73,6 +81,10 @@ class Texts:
             return self.rng.choice(("i", "n", "x", "y", "m", "0", "2", "-3", "0.5", "1.25"))
         n, b, s = (lambda k=kind: self.of(k, depth - 1) for kind in ("num", "bool", "str"))
         op = self.rng.choice(("+", "-", "*", "/", "%", "+", "-", "/"))
+
+        def times() -> str:
+            return f"DATE_TRUNC('{self.rng.choice(UNITS)}', {self.rng.choice(('ts', 'd'))})"
+
         return self.pick(
             lambda: f"({n()} {op} {n()})",
             lambda: f"({n()} {op} {n()})",
@@ -86,6 +98,10 @@ class Texts:
             lambda: f"{self.rng.choice(('GREATEST', 'LEAST'))}({n()}, {n()}, {n()})",
             lambda: f"CASE WHEN {b()} THEN {n()} WHEN {b()} THEN {n()} ELSE {n()} END",
             lambda: f"LENGTH({s()})",
+            lambda: f"{self.rng.choice(DATE_PARTS)}({self.rng.choice(('ts', 'd', times()))})",
+            lambda: f"{self.rng.choice(CLOCK_PARTS)}({self.rng.choice(('ts', 'd', times()))})",
+            lambda: f"PMOD({self.whole()}, {self.whole()})",
+            lambda: f"NVL2({s()}, {n()}, {n()})",
             lambda: f"CAST({self.whole()} AS {self.rng.choice(('DOUBLE', 'BIGINT', 'DECIMAL(20, 3)'))})",
             lambda: f"CAST({n()} AS DOUBLE)",
             lambda: f"CAST({self.rng.choice('st')} AS {self.rng.choice(('INT', 'BIGINT', 'DOUBLE'))})",
@@ -110,6 +126,10 @@ class Texts:
             lambda: f"({n()} {self.rng.choice(('', 'NOT '))}IN ({n()}, {n()}, 2))",
             lambda: f"({n()} BETWEEN {n()} AND {n()})",
             lambda: f"({s()} LIKE '{self.rng.choice(('a%', '%c', 'a_c', '_', '%', '%b%'))}')",
+            lambda: f"({s()} LIKE '{self.rng.choice(('ax%%', 'xx%', '%x_', 'xxx%'))}' ESCAPE 'x')",
+            lambda: f"({s()} NOT LIKE ANY ('{self.rng.choice('ab')}%', '%c'))",
+            lambda: f"{self.rng.choice(('STARTSWITH', 'ENDSWITH', 'CONTAINS'))}({s()}, '{self.rng.choice('abc%')}')",
+            lambda: f"ISNAN({n()})",
             lambda: self.rng.choice(("ts > TIMESTAMP '2000-01-01 00:00:00'", "d = DATE '2024-02-29'", "(d < d)")),
         )
 
@@ -118,7 +138,9 @@ class Texts:
             return self.rng.choice(("s", "t", "'abc'", "''", "'A b'"))
         b, s = (lambda k=kind: self.of(k, depth - 1) for kind in ("bool", "str"))
         return self.pick(
-            lambda: f"{self.rng.choice(('LOWER', 'UPPER', 'TRIM'))}({s()})",
+            lambda: f"{self.rng.choice(('LOWER', 'UPPER', 'TRIM', 'LTRIM', 'RTRIM'))}({s()})",
+            lambda: f"REPLACE({s()}, '{self.rng.choice(('a', 'bc', '', '%'))}', '{self.rng.choice(('', 'x', 'aa'))}')",
+            lambda: f"{self.rng.choice(('LEFT', 'RIGHT'))}({s()}, {self.rng.randint(-1, 4)})",
             lambda: f"CONCAT({s()}, {s()})",
             lambda: f"SUBSTRING({s()}, {self.rng.randint(-3, 4)}, {self.rng.randint(0, 3)})",
             lambda: f"SUBSTRING({s()}, {self.rng.randint(-4, 4)})",

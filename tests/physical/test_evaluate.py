@@ -385,10 +385,15 @@ def test_no_columns_and_no_rows(rows: int) -> None:
 
 @pytest.mark.parametrize("fn", sorted(FUNCTIONS))
 def test_empty_columns(fn: str) -> None:
-    text = fn in {"lower", "upper", "length", "concat", "substring", "trim", "like"}
+    if fn in DATED:
+        kinds, result_kind = DATED[fn]
+        batch, expr = columns_and_call(fn, result_kind, [([], k) for k in kinds])
+        assert evaluate(expr, batch).equals(pa.array([], result_kind))
+        return
+    text = fn in {"lower", "upper", "length", "concat", "substring", "trim", "ltrim", "rtrim", "replace", "like"}
     logic = fn in {"and", "or", "not", "case", "only"}
     kind = STR if text else BOOL if logic else F64
-    arity = {"case": 3, "substring": 3}.get(fn, 1 if fn in UNARY_NAMES else 2)
+    arity = {"case": 3, "substring": 3, "replace": 3}.get(fn, 1 if fn in UNARY_NAMES else 2)
     kinds = [STR, I32, I32] if fn == "substring" else [F64, I32] if fn == "round" else [kind] * arity
     result_kind = BOOL if fn in COMPARE or fn in {"eq_null_safe", "in", "like", "is_null", "is_not_null"} else kind
     result_kind = I32 if fn == "length" else pa.struct([("at", kind), ("value", kind)]) if fn == "pair" else result_kind
@@ -398,7 +403,42 @@ def test_empty_columns(fn: str) -> None:
 
 
 UNARY_NAMES = {"neg", "abs", "floor", "ceil", "sqrt", "sign", "not", "is_null", "is_not_null", "cast", "lower", "upper",
-               "length", "trim"}  # fmt: skip
+               "length", "trim", "ltrim", "rtrim"}  # fmt: skip
+DATED = {fn: ([DATE], I32) for fn in ("year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear")}
+DATED |= {fn: ([TS], I32) for fn in ("hour", "minute", "second")} | {"date_trunc": ([STR, TS], TS)}
+
+
+def test_parts_of_dates_and_clocks() -> None:
+    """2021-01-03 is a Sunday of the last ISO week of 2020; the microsecond before 1970 is on a Wednesday."""
+    days = ([18630, -1, None], DATE)
+    for fn, want in [
+        ("year", [2021, 1969, None]), ("quarter", [1, 4, None]), ("month", [1, 12, None]), ("day", [3, 31, None]),
+        ("dayofweek", [1, 4, None]), ("dayofyear", [3, 365, None]), ("weekofyear", [53, 1, None]),
+    ]:  # fmt: skip
+        assert call(fn, I32, days) == want, fn
+    clock = ([-1, 18630 * 86_400_000_000 + 3_723_000_004, None], TS)
+    for fn, want in [("hour", [23, 1, None]), ("minute", [59, 2, None]), ("second", [59, 3, None])]:
+        assert call(fn, I32, clock) == want, fn
+
+
+def test_timestamps_cut_to_a_unit() -> None:
+    at = pa.array([-1, 18630 * 86_400_000_000 + 3_723_004_005, None], TS)
+    batch = pa.record_batch({"t": at})
+    for unit, want in [
+        ("WEEK", [-3 * 86_400_000_000, 18624 * 86_400_000_000, None]),
+        ("YEAR", [-365 * 86_400_000_000, 18628 * 86_400_000_000, None]),
+        ("HOUR", [-3_600_000_000, 18630 * 86_400_000_000 + 3_600_000_000, None]),
+        ("MILLISECOND", [-1_000, 18630 * 86_400_000_000 + 3_723_004_000, None]),
+    ]:
+        cut = evaluate(Call("date_trunc", (Literal(unit, STR), Column("t", TS)), TS), batch)
+        assert cut.cast(I64).to_pylist() == want, unit
+
+
+def test_a_text_in_another_s_place() -> None:
+    batch = pa.record_batch({"s": pa.array(["aXbX", "", None], STR)})
+    for old, new, want in [("X", "", ["ab", "", None]), ("", "y", ["aXbX", "", None]), ("b", "X", ["aXXX", "", None])]:
+        expr = Call("replace", (Column("s", STR), Literal(old, STR), Literal(new, STR)), STR)
+        assert evaluate(expr, batch).to_pylist() == want
 
 
 def test_predicate_mask_treats_null_as_not_true() -> None:

@@ -37,6 +37,16 @@ QUERIES = {
     "view": "SELECT k, n FROM busy WHERE n > 6",
     "own": "SELECT name, spread(v) AS width FROM b [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY name",
     "order": "SELECT k, MEDIAN(v) AS middle, LAST(v) AS newest FROM b [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "filtered": "SELECT k, COUNT(*) FILTER (WHERE v > 20) AS many, SUM(DISTINCT v) AS total, FIRST(v) FILTER (WHERE "
+    "v > 10) AS early FROM a [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "marked": "SELECT x.k, x.v FROM a [RANGE 5 SECONDS] x WHERE x.v > 40 OR x.j IN "
+    "(SELECT y.j FROM b [RANGE 5 SECONDS] y WHERE y.v > x.v)",
+    "further out": "SELECT x.k, x.v FROM a [RANGE 4 SECONDS SLIDE 2 SECONDS] x WHERE EXISTS (SELECT 1 FROM "
+    "b [RANGE 4 SECONDS SLIDE 2 SECONDS] y WHERE y.j = x.j AND NOT EXISTS (SELECT 1 FROM b [RANGE 2 SECONDS SLIDE 2 "
+    "SECONDS] z WHERE z.k = y.k AND z.v > x.v))",
+    "partly internal": "SELECT x.k, y.v FROM a [RANGE 3 SECONDS INTERNAL] x, b [RANGE 6 SECONDS] y WHERE x.j = y.j",
+    "clock": "SELECT DATE_TRUNC('minute', ts) AS minute, SECOND(ts) % 10 AS s, COUNT(*) AS n FROM a [RANGE 9 SECONDS] "
+    "WHERE name NOT LIKE '/_%' ESCAPE '/' GROUP BY DATE_TRUNC('minute', ts), SECOND(ts) % 10",
     "restore": "ISTREAM-RESTORE(SELECT k, COUNT(*) AS n FROM a [RANGE 6 SECONDS SLIDE 6 SECONDS] GROUP BY k)",
 }
 

@@ -30,6 +30,7 @@ from muntin.cql.operators import (
 from muntin.cql.patterns import like, unnested_list
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope, did_you_mean
+from muntin.cql.time_functions import date_of, date_trunc, extract
 from muntin.cql.types import TIMESTAMP, family, from_spark, to_spark
 from muntin.plan.catalog import Catalog
 from muntin.plan.exprs import Call, Column, Expr, Literal
@@ -49,10 +50,18 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Substring: ("substring", ("this", "start", "length")), exp.Nullif: ("nullif", ("this", "expression")),
     exp.If: ("if", ("this", "true", "false")), exp.Concat: ("concat", ("expressions",)),
     exp.Coalesce: ("coalesce", ("this", "expressions")), exp.Greatest: ("greatest", ("this", "expressions")),
-    exp.Least: ("least", ("this", "expressions")),
+    exp.Least: ("least", ("this", "expressions")), exp.Nvl2: ("nvl2", ("this", "true", "false")),
+    exp.IsNan: ("isnan", ("this",)), exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.Left: ("left", ("this", "expression")), exp.Right: ("right", ("this", "expression")),
+    exp.StartsWith: ("startswith", ("this", "expression")), exp.EndsWith: ("endswith", ("this", "expression")),
+    exp.Contains: ("contains", ("this", "expression")), exp.Year: ("year", ("this",)),
+    exp.Quarter: ("quarter", ("this",)), exp.Month: ("month", ("this",)), exp.Day: ("day", ("this",)),
+    exp.DayOfMonth: ("day", ("this",)), exp.DayOfWeek: ("dayofweek", ("this",)),
+    exp.DayOfYear: ("dayofyear", ("this",)), exp.WeekOfYear: ("weekofyear", ("this",)), exp.Hour: ("hour", ("this",)),
+    exp.Minute: ("minute", ("this",)), exp.Second: ("second", ("this",)),
 }  # fmt: skip
 _ODD_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression", "position"),
+    exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression",),
     exp.Round: ("truncate",),
 }  # fmt: skip
 _AGGREGATE_HINTS = {
@@ -176,10 +185,27 @@ class ExprBinder:
                 return self._case(node)
             case exp.DPipe():
                 return Call("concat", tuple(text_of(self.bind(n)) for n in _flat(node)), pa.string())
+            case exp.TsOrDsToDate():
+                return self._to_date(node)
+            case exp.TimestampTrunc(unit=exp.Var(this=unit)):
+                return date_trunc(str(unit), self.bind(node.this))
+            case exp.Extract():
+                return extract(node.this.name, self.bind(node.expression))
             case exp.Anonymous():
                 return self._named(node)
             case _:
                 raise self._unsupported(node)
+
+    def _to_date(self, node: exp.TsOrDsToDate) -> Expr:
+        """TO_DATE without a format; functions of dates have it around their argument, too."""
+        if node.args.get("format"):
+            raise place_of(node, self.text).unsupported("TO_DATE takes no format here: write CAST(... AS DATE)")
+        e, around = self.bind(node.this), node.parent
+        if isinstance(e, Literal) and isinstance(e.value, str):
+            return literals.date(e.value)
+        own = bool(node.args.get("safe")) or not isinstance(around, exp.Func)
+        name = "to_date" if own else around.sql_name()  # type: ignore[union-attr]
+        return coerce(e, pa.date32()) if family(e.type) == "string" else date_of(e, name)
 
     def _logic(self, fn: str, *nodes: exp.Expr) -> Expr:
         args = [self.bind(n) for n in nodes]
@@ -217,6 +243,8 @@ class ExprBinder:
 
     def _function(self, node: exp.Expr) -> Expr:
         name, parts = _FUNCTIONS[type(node)]
+        if isinstance(node, exp.Trim):
+            name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), name)
         if any(node.args.get(a) for a in _ODD_ARGUMENTS.get(type(node), ())):
             raise place_of(node, self.text).unsupported(f"this form of {name.upper()} is not supported")
         return functions.build(name, [self.bind(a) for a in _arguments(node, parts)])
@@ -228,12 +256,14 @@ class ExprBinder:
             value = self.bind(args[0])
             if isinstance(value, Literal) and isinstance(value.value, int):
                 return Literal(value.value, TIMESTAMP)
+        if name in ("date_part", "datepart") and len(args) == 2 and isinstance(args[0], exp.Literal):
+            return extract(args[0].name, self.bind(args[1]))
         if name in functions.TABLE:
             return functions.build(name, [self.bind(a) for a in args])
         if name.upper() in WRAPPERS:
             raise place_of(node, self.text).error(f"{node.this} goes around the whole query: {node.this}(SELECT ...)")
-        hint = did_you_mean(name, sorted(functions.TABLE))
-        known = ", ".join(sorted(functions.TABLE))
+        hint = did_you_mean(name, functions.NAMES)
+        known = ", ".join(functions.NAMES)
         raise place_of(node, self.text).unsupported(
             f"there is no function {name} here.{hint} Functions: {known}; aggregates: {_AGGREGATES}"
         )
@@ -302,6 +332,8 @@ class ExprBinder:
             return place.unsupported("OVER is not supported: a window stands at its stream, as in S [RANGE 10 MINUTES]")
         if isinstance(node, exp.Filter):
             return place.error("FILTER (WHERE ...) goes behind an aggregate, as in COUNT(*) FILTER (WHERE v > 3)")
+        if isinstance(node, exp.RegexpLike):
+            return place.unsupported("regular expressions are not supported: use LIKE, LIKE ANY or CONTAINS")
         if isinstance(node, exp.Star):
             return place.error("* stands alone in the select list or in COUNT(*)")
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
@@ -310,7 +342,7 @@ class ExprBinder:
                 f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)"
             )
         what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
-        return place.unsupported(f"{what} is not supported. Functions: {', '.join(sorted(functions.TABLE))}")
+        return place.unsupported(f"{what} is not supported. Functions: {', '.join(functions.NAMES)}")
 
 
 def _literal(node: exp.Expr) -> Literal:

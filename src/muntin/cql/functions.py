@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from muntin.cql.coerce import coerce, common_type
-from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, condition, describe, text_of, unify
+from muntin.cql.operators import (
+    BOOL,
+    TypeClash,
+    arithmetic,
+    choose,
+    compare,
+    condition,
+    describe,
+    logic,
+    text_of,
+    unify,
+)
+from muntin.cql.time_functions import CLOCK_PARTS, DATE_PARTS, part
 from muntin.cql.types import family
 from muntin.plan.exprs import Call, Expr, Literal
 
@@ -112,6 +125,57 @@ def _is_null(fn: str) -> Builder:
     return lambda args: Call(fn, (args[0],), BOOL)
 
 
+def _pmod(args: Sequence[Expr]) -> Expr:
+    """The remainder that is not negative: ``(a % b + b) % b`` where ``a % b`` is below zero."""
+    if any(pa.types.is_decimal(a.type) for a in args):
+        raise TypeClash("PMOD takes integers and doubles here; write ((a % b) + b) % b")
+    rest = _mod(args)
+    zero = Literal(0, _INT)
+    return choose([(compare("lt", rest, zero), arithmetic("mod", arithmetic("add", rest, args[1]), args[1]))], rest)
+
+
+def _nvl2(args: Sequence[Expr]) -> Expr:
+    return choose([(logic("not", Call("is_null", (args[0],), BOOL)), args[1])], args[2])
+
+
+def _isnan(args: Sequence[Expr]) -> Expr:
+    x = coerce(_number("ISNAN", args[0]), _DOUBLE)
+    return Call("coalesce", (compare("eq", x, Literal(math.nan, _DOUBLE)), Literal(False, BOOL)), BOOL)
+
+
+def _plain_text(name: str, e: Expr) -> str:
+    if not (isinstance(e, Literal) and isinstance(e.value, str)):
+        raise TypeClash(f"{name} takes a plain text here, not {describe(e)}")
+    return e.value
+
+
+def _replace(args: Sequence[Expr]) -> Expr:
+    texts = [Literal(_plain_text("REPLACE", a), _STRING) for a in (*args[1:], Literal("", _STRING))[:2]]
+    return Call("replace", (_string("REPLACE", args[0]), *texts), _STRING)
+
+
+def _holds(name: str, before: str, after: str) -> Builder:
+    """STARTSWITH, ENDSWITH and CONTAINS of a plain text, as LIKE."""
+
+    def build(args: Sequence[Expr]) -> Expr:
+        text = "".join("\\" + c if c in "\\%_" else c for c in _plain_text(name, args[1]))
+        return Call("like", (_string(name, args[0]), Literal(before + text + after, _STRING)), BOOL)
+
+    return build
+
+
+def _left(args: Sequence[Expr]) -> Expr:
+    return Call("substring", (_string("LEFT", args[0]), Literal(1, _INT), _whole("LEFT", args[1])), _STRING)
+
+
+def _right(args: Sequence[Expr]) -> Expr:
+    n = _whole("RIGHT", args[1])
+    if not (isinstance(n, Literal) and isinstance(n.value, int)):
+        raise TypeClash("RIGHT takes a plain number of characters")
+    last = (Literal(-n.value, _INT),) if n.value > 0 else (Literal(1, _INT), Literal(0, _INT))
+    return Call("substring", (_string("RIGHT", args[0]), *last), _STRING)
+
+
 _ANY = 1_000
 # name: (least, most arguments, builder)
 TABLE: dict[str, tuple[int, int, Builder]] = {
@@ -123,9 +187,18 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "power": (2, 2, _doubles("power")),
     "sign": (1, 1, _doubles("sign")),
     "mod": (2, 2, _mod),
+    "pmod": (2, 2, _pmod),
     "lower": (1, 1, _text("lower")),
     "upper": (1, 1, _text("upper")),
     "trim": (1, 1, _text("trim")),
+    "ltrim": (1, 1, _text("ltrim")),
+    "rtrim": (1, 1, _text("rtrim")),
+    "replace": (2, 3, _replace),
+    "left": (2, 2, _left),
+    "right": (2, 2, _right),
+    "startswith": (2, 2, _holds("STARTSWITH", "", "%")),
+    "endswith": (2, 2, _holds("ENDSWITH", "%", "")),
+    "contains": (2, 2, _holds("CONTAINS", "%", "%")),
     "length": (1, 1, _text("length", _INT)),
     "substring": (2, 3, _substring),
     "concat": (1, _ANY, _concat),
@@ -134,9 +207,15 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "least": (2, _ANY, _unified("least")),
     "nullif": (2, 2, _nullif),
     "if": (3, 3, _if),
+    "nvl2": (3, 3, _nvl2),
+    "isnan": (1, 1, _isnan),
     "isnull": (1, 1, _is_null("is_null")),
     "isnotnull": (1, 1, _is_null("is_not_null")),
+    **{name: (1, 1, part(name)) for name in DATE_PARTS + CLOCK_PARTS},
 }
+
+NAMES = sorted([*TABLE, "date_trunc", "extract", "to_date"])
+"""What messages name: the table, and the functions that syntax of their own brings."""
 
 
 def build(name: str, args: Sequence[Expr]) -> Expr:

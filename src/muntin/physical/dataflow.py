@@ -8,6 +8,8 @@ Everything reduces to a few linear operators. With L - X for a merge of L and X 
     L left R       (L join R) + (L anti R, padded with NULLs)
     L except all R multiplicity max(l - r, 0) of each row, from counts by row
     scalar query   L left (aggregate of (distinct(L columns used) join R)), counts defaulting to 0
+    EXISTS, IN     inside an expression: counts of a scalar query
+    INTERNAL       the join of the windows, each row living until its external parts expire
 
 so one join, one aggregate and one way to expire rows serve the whole language, and a retraction is a row of weight -1.
 """

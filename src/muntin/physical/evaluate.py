@@ -18,6 +18,7 @@ from muntin.core.batch import no_columns
 from muntin.core.errors import DataError, InternalError
 from muntin.physical import evaluate_math as maths
 from muntin.physical import evaluate_text as text
+from muntin.physical import evaluate_time as times
 from muntin.physical.evaluate_cast import Value, cast_value, convert
 from muntin.physical.evaluate_compare import common_type, equal, less
 from muntin.plan.exprs import Call, Column, Expr, Literal
@@ -224,6 +225,7 @@ def _pair(args: Sequence[Value], kind: pa.DataType) -> Value:
 TABLE: Mapping[str, Function] = {
     **maths.TABLE,
     **text.TABLE,
+    **times.TABLE,
     "eq": _compare(equal),
     "ne": _compare(lambda a, b: pc.invert(equal(a, b))),
     "lt": _compare(less),

@@ -52,6 +52,19 @@ def _slice(s: str, position: int, length: int | None = None) -> str:
     return s[start:stop]
 
 
+def _replace(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """Every occurrence of one plain text by another; an empty one has none."""
+    value, old, new = _text(args[0]), *(a if isinstance(a, pa.Scalar) else _first(a) for a in args[1:])
+    if not old.as_py():
+        return value
+    return pc.replace_substring(value, pattern=old.as_py(), replacement=new.as_py())
+
+
+def _first(texts: pa.Array) -> pa.Scalar:
+    """The text of a constant that has been made a column."""
+    return texts[0] if len(texts) else pa.scalar("")
+
+
 def _like(args: Sequence[Value], _: pa.DataType) -> Value:
     """LIKE: ``%`` any run, ``_`` one character, backslash takes the next one literally."""
     value, pattern = _text(args[0]), _text(args[1])
@@ -92,6 +105,9 @@ TABLE: Mapping[str, Callable[[Sequence[Value], pa.DataType], Value]] = {
     "upper": _on_text(pc.utf8_upper),
     "length": _on_text(pc.utf8_length),
     "trim": _on_text(lambda v: pc.utf8_trim(v, characters=" ")),
+    "ltrim": _on_text(lambda v: pc.utf8_ltrim(v, characters=" ")),
+    "rtrim": _on_text(lambda v: pc.utf8_rtrim(v, characters=" ")),
+    "replace": _replace,
     "concat": _concat,
     "substring": _substring,
     "like": _like,

@@ -25,7 +25,10 @@ FUNCTIONS: frozenset[str] = frozenset(
     # only(c, v): v where c is true, else NULL; as an aggregate's argument, its FILTER
     + ["only"]
     # strings
-    + ["lower", "upper", "length", "concat", "substring", "trim", "like"]
+    + ["lower", "upper", "length", "concat", "substring", "trim", "ltrim", "rtrim", "replace", "like"]
+    # parts of a date (weeks are ISO 8601's; day 1 of a week is Sunday) and of the clock in UTC; date_trunc(unit, t)
+    + ["year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear", "hour", "minute", "second"]
+    + ["date_trunc"]
 )
 
 

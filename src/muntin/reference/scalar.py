@@ -13,6 +13,7 @@ import pyarrow.types as pt
 
 from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.reference.casts import cast
+from muntin.reference.times import TIMES
 from muntin.reference.values import NAN, coerce, compare, is_nan
 
 _LONG_MAX = 2**63 - 1
@@ -270,5 +271,9 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "concat": lambda _, *parts: "".join(str(p) for p in parts),
     "substring": _substring,
     "trim": lambda _, s: s.strip(" "),
+    "ltrim": lambda _, s: s.lstrip(" "),
+    "rtrim": lambda _, s: s.rstrip(" "),
+    "replace": lambda _, s, old, new: s.replace(old, new) if old else s,
     "like": _like,
+    **TIMES,
 }

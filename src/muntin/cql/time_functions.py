@@ -1,0 +1,60 @@
+"""Functions of dates and timestamps: parts of a date, of the clock, and cutting to a unit (Spark's, in UTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from muntin.cql.coerce import coerce
+from muntin.cql.operators import TypeClash, describe
+from muntin.cql.types import TIMESTAMP, family
+from muntin.plan.exprs import Call, Expr, Literal
+
+DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear")
+CLOCK_PARTS = ("hour", "minute", "second")
+_EXTRACTED = {
+    "yr": "year", "y": "year", "years": "year", "qtr": "quarter", "mon": "month", "months": "month", "d": "day",
+    "days": "day", "dow": "dayofweek", "doy": "dayofyear", "week": "weekofyear", "w": "weekofyear", "hr": "hour",
+    "hours": "hour", "min": "minute", "minutes": "minute",
+}  # fmt: skip
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
+_UNITS = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"} | {u: u for u in UNITS}
+
+
+def date_of(e: Expr, name: str) -> Expr:
+    """``e`` as a date."""
+    if family(e.type) not in ("date", "timestamp", "null"):
+        raise TypeClash(f"{name.upper()} takes a date or a timestamp, not {describe(e)}; write CAST(... AS TIMESTAMP)")
+    return coerce(e, pa.date32())
+
+
+def _time_of(e: Expr, name: str) -> Expr:
+    if family(e.type) not in ("date", "timestamp", "null"):
+        raise TypeClash(f"{name.upper()} takes a timestamp, not {describe(e)}; write CAST(... AS TIMESTAMP)")
+    return e if family(e.type) == "timestamp" else coerce(e, TIMESTAMP)
+
+
+def part(name: str) -> Callable[[Sequence[Expr]], Expr]:
+    """The builder of a part of a date or of the clock."""
+    of = date_of if name in DATE_PARTS else _time_of
+    return lambda args: Call(name, (of(args[0], name),), pa.int32())
+
+
+def extract(unit: str, e: Expr) -> Expr:
+    """``EXTRACT(unit FROM e)``."""
+    name = _EXTRACTED.get(unit.lower(), unit.lower())
+    if name in ("second", "seconds", "s", "sec"):
+        raise TypeClash("EXTRACT(SECOND ...) with its fraction is not supported: SECOND(t) gives the whole seconds")
+    if name not in DATE_PARTS + CLOCK_PARTS:
+        raise TypeClash(f"EXTRACT takes {', '.join(DATE_PARTS + CLOCK_PARTS[:2])}, not {unit}")
+    return part(name)([e])
+
+
+def date_trunc(unit: str, e: Expr) -> Expr:
+    """``DATE_TRUNC(unit, e)``, a timestamp."""
+    known = _UNITS.get(unit.lower())
+    if known is None:
+        raise TypeClash(f"DATE_TRUNC takes one of {', '.join(UNITS)}, not {unit!r}")
+    at = coerce(_time_of(e, "date_trunc"), TIMESTAMP)
+    return Call("date_trunc", (Literal(known.upper(), pa.string()), at), TIMESTAMP)
