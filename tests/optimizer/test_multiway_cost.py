@@ -210,6 +210,8 @@ def test_what_timestamps_spare_in_the_middle() -> None:
     """Third of three: what is above is compared in full, and is alive with a new tuple in (100 / 150)^2."""
     term = lazy_term(EQUAL[:3], (0, 1, 2), 2, 50, "compared")
     assert term == pytest.approx((150 * 150 + 150 * 150 / 50 * 50 * (100 / 150) ** 2) / 50)
+    # below the new tuples, T + tau are looked at and T joins
+    assert lazy_term(EQUAL[:3], (0, 1, 2), 0, 50, "looked") == pytest.approx(150 + 2 * 150)
     assert lazy_term(EQUAL[:3], (0, 1, 2), 2, 50, "looked") == pytest.approx((150 * 150 + 150 * 150 / 50 * 50) / 50)
 
 
