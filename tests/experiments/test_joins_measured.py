@@ -20,8 +20,8 @@ def test_the_generator_keeps_rates_windows_and_values() -> None:
     for balanced in (False, True):
         load = synthetic((3, 1), (10, 20), (5, 7), 8000, balanced=balanced)
         given = load.given
-        assert load.unit == 4 and load.warm == 120 and len(given) == 8120
-        assert (given.ts == np.arange(8120)).all() and abs((given.stream == 0).mean() - 0.75) < 0.02
+        assert load.unit == 4 and load.warm == 88 and len(given) == 8088
+        assert (given.ts == np.arange(8088)).all() and abs((given.stream == 0).mean() - 0.75) < 0.02
         assert set(given.exp[given.stream == 1] - given.ts[given.stream == 1]) == {80}
         for s, v in ((0, 5), (1, 7)):
             counts = np.bincount(given.values[0][given.stream == s])

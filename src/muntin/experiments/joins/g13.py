@@ -83,9 +83,14 @@ def judge(rates: Curves) -> tuple[Check, ...]:
     )
 
 
+def rates_of(setting: Setting) -> tuple[Curves, Curves]:
+    """GENERAL and LAZY; the same call is measured once."""
+    return measured(8000 if setting.smoke else 20_000)
+
+
 def run(setting: Setting) -> Outcome:
     """All strategies."""
-    general, lazy = measured(8000 if setting.smoke else 20_000)
+    general, lazy = rates_of(setting)
     passed = [a for a in general["10 to slow"] if general["10 to slow"][a] > general["5 to slow"][a]]
     notes = (
         f"10-to-slow passes 5-to-slow from an average of {min(passed) if passed else 'more than 20'}",

@@ -4,6 +4,7 @@ ones."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from muntin.experiments.harness import Plot
@@ -13,7 +14,7 @@ from muntin.experiments.joins.setting import Algorithm
 from muntin.experiments.joins.workload import strategy
 
 ORDER = (1, 0, 2, 3)
-DELTAS = (2, 5, 10, 20, 30, 40, 50)
+DELTAS = (2, 5, 10, 15, 20, 30)
 NAMES: dict[str, Algorithm] = {"eager": "eager", "lazy": "no-restore", "lazyR": "restore"}
 
 Curve = dict[int, float]
@@ -37,6 +38,13 @@ def _runs(buckets: int, tuples: int) -> dict[str, dict[int, tuple[float, float]]
 def costs(buckets: int, tuples: int) -> Curves:
     """Accesses per 1,000 tuples by algorithm and Delta; the same call is measured once."""
     return {name: {d: c for d, (c, _) in curve.items()} for name, curve in _runs(buckets, tuples).items()}
+
+
+def restoring(tuples: int, deltas: Sequence[int]) -> Curve:
+    """lazyR with nested loops at other periods."""
+    load = load_of(TABLE_5_5, tuples / 13, 36)
+    runs = {d: load.measure(strategy(load, "restore", ORDER, d)) for d in deltas}
+    return {d: 1000 * r.counts.accesses / r.tuples for d, r in runs.items()}
 
 
 def with_times(buckets: int, tuples: int) -> Curves:

@@ -50,7 +50,7 @@ def judge(found: dict[int, Curves]) -> tuple[Check, ...]:
 
 def run(setting: Setting) -> Outcome:
     """Three kinds of tables."""
-    tuples = 4000 if setting.smoke else 13_000
+    tuples = 6000 if setting.smoke else 13_000
     found = {b: costs(b, tuples) for b in (1, 2, 5)}
     timed = with_times(5, tuples)["eager"]
     notes = (

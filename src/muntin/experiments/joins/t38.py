@@ -73,7 +73,7 @@ def judge(found: dict[int, Curves], distinct: dict[str, float], group: int) -> t
 
 def run(setting: Setting) -> Outcome:
     """Figures 5.3 and 5.4 again, then batches without and with duplicates."""
-    tuples = 4000 if setting.smoke else 13_000
+    tuples = 6000 if setting.smoke else 13_000
     found = {b: costs(b, tuples) for b in (1, 2, 5)}
     load = cycling(tuples // 4)
     repeated = gains(cycling(tuples // 4, REPEATED))

@@ -64,7 +64,7 @@ def synthetic(
     seed: int = 2003,
     balanced: bool = False,
 ) -> Load:
-    """``tuples`` to be counted, after the longest window and a half of others.
+    """``tuples`` to be counted, after the longest window and a little more of others.
 
     ``balanced``: every v tuples of a stream have each of its v values once, in random order. Costs of eager evaluation
     have the same expectation as with independent values, and vary far less where a window has few tuples of the values
@@ -72,7 +72,7 @@ def synthetic(
     """
     streams = tuple(JoinStream(r, t, v) for r, t, v in zip(rates, spans, distinct, strict=True))
     unit = sum(rates)
-    warm = round(1.5 * max(spans) * unit)
+    warm = round(1.1 * max(spans) * unit)
     rng = np.random.default_rng(seed)
     size = warm + tuples
     stream = rng.choice(len(streams), size, p=np.array(rates) / unit).astype(np.int64)
