@@ -107,6 +107,8 @@ def test_negative_tuples_take_results_back(
     for pattern, (buckets, rows, order, _) in (("STR", case), ("WK", early)):
         join = joined(pattern, buckets)  # type: ignore[arg-type]
         found = run(join, rows, Strategy("eager", by_origin(order)), keep=True)
+        ends = rows.exp[found.rows].min(axis=1, initial=FOREVER)
+        assert (found.when <= ends).all()  # nothing is taken back that has left by itself
         for now in range(0, 70, 3):
             shown: Counter[Combination] = Counter()
             for r, sign, when in zip(found.rows.tolist(), found.sign.tolist(), found.when.tolist(), strict=True):
@@ -133,3 +135,21 @@ def test_a_group_probes_once_and_restoring_keeps_more() -> None:
     assert 2 * restored.looked < eager.looked and dropped.looked < restored.looked
     assert dropped.results < restored.results == eager.results
     assert dropped.times == 0 and dropped.peak < restored.peak
+
+
+def test_rows_of_a_result_were_alive_together() -> None:
+    """The row of stream 0 leaves before that of stream 1 comes, the new one of stream 2 meets both."""
+    ts, exp = np.array([1, 11, 15]), np.array([12, 30, 30])
+    rows = merged(ts, np.array([0, 2, 1]), np.zeros(3, np.int64), exp)
+    restore = Strategy("restore", by_origin((0, 1, 2)), 10)
+    assert run(joined("WK", (1, 1, 1)), rows, restore, keep=True).found() == []
+    longer = merged(ts, rows.stream, rows.values, np.array([15, 30, 30]))
+    assert run(joined("WK", (1, 1, 1)), longer, restore, keep=True).found() == [(0, 2, 1)]
+
+
+def test_executions_without_new_rows_expire_no_more_than_their_own_time() -> None:
+    rows = merged(np.array([1, 12]), np.array([0, 1]), np.zeros(2, np.int64)).with_windows((12, 12))
+    join = joined("WKS", (1, 1))
+    assert run(join, rows, Strategy("restore", by_origin((0, 1)), 5), keep=True).found() == [(0, 1)]
+    dropped = run(join, rows, Strategy("no-restore", by_origin((0, 1)), 5), keep=True)
+    assert dropped.found() == [] and dropped.counts.peak == 1 and dropped.counts.held == 1
