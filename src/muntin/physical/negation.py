@@ -220,7 +220,7 @@ class Negation(Joins):
         predicate = renamed_columns(node.predicate, renamed)
         pairs = self.join([kinds, right], predicate)
         groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
-        grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema), groups, node.aggs), ticks)  # type: ignore[arg-type]
+        grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema, node.right), groups, node.aggs), ticks)  # type: ignore[arg-type]
         keys = tuple(n for n, _ in groups)
         here, there = self.drafts.colocate([left, grouped], [used, keys])
         joined = self.window_join([here, there], [used, keys], null_safe=True)
@@ -234,6 +234,6 @@ class Negation(Joins):
     def _apply_global(self, left: Value, right: Value, node: Apply, ticks: Ticks | None) -> Value:
         """No correlation: one row of aggregates beside every left row."""
         right = self.drafts.filter(right, node.predicate)
-        one = self.aggregate(right, Aggregate(Shape(right.schema), (), node.aggs), ticks)  # type: ignore[arg-type]
+        one = self.aggregate(right, Aggregate(Shape(right.schema, node.right), (), node.aggs), ticks)  # type: ignore[arg-type]
         joined = self.window_join([left, one], [(), ()])
         return self.drafts.project(joined, columns(node.schema))

@@ -30,12 +30,10 @@ ONE = Literal(1, INT)
 
 
 class Shape:
-    """Stands for an input of which only the schema matters."""
+    """Stands for an input of which only the schema matters, and ``inputs`` whose columns it has."""
 
-    inputs: tuple[Node, ...] = ()
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, *inputs: Node) -> None:
+        self.schema, self.inputs = schema, inputs
 
 
 def leaves(node: Node) -> list[Node]:
