@@ -251,15 +251,18 @@ class _Planner(Negation):
         """FIRST and LAST take the row's event time beside their argument: the latest of its parts'."""
         if not any(a.fn in ("first", "last") for _, a in node.aggs):
             return node
+        below = leaves(node.input)
         times = [
             Column(f"{n.alias}.{n.stream.ts}", n.schema.get(f"{n.alias}.{n.stream.ts}").type)  # type: ignore[union-attr]
-            for n in leaves(node.input)
+            for n in below
             if isinstance(n, Scan)
         ]
         have = set(node.input.schema.names)
-        if not times or any(t.name not in have for t in times) or len({t.type for t in times}) > 1:
+        dateless = not times or any(isinstance(n, Rewindow) for n in below)
+        if dateless or any(t.name not in have for t in times) or len({t.type for t in times}) > 1:
             raise UnsupportedError(
-                "FIRST and LAST need the event time of every window below them: do not project it away"
+                "FIRST and LAST need the event time of every window below them: do not project it away, and take them "
+                "over windows on streams, not on results"
             )
         at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
         aggs = tuple(

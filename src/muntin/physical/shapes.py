@@ -30,7 +30,7 @@ ONE = Literal(1, INT)
 
 
 class Shape:
-    """Stands for an input of which only the schema matters, and (``leaves``) the windows of ``inputs``."""
+    """Stands for an input of which only the schema matters, and ``inputs`` whose columns it has."""
 
     def __init__(self, schema: Schema, *inputs: Node) -> None:
         self.schema, self.inputs = schema, inputs
