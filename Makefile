@@ -47,7 +47,7 @@ pytest: $(STAMP) ## the tests alone (ARGS="-k join -x"), slow ones left out
 test-slow: $(STAMP) ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)
 
-bench: $(STAMP) ## a benchmark against Spark's own operators: CASE=sliding-sum | window-join | state-bytes
+bench: $(STAMP) ## a benchmark against Spark's own operators and Flink: CASE=sliding-sum | window-join | state-bytes
 	@$(JAVA) && $(BIN)/muntin bench $(CASE) $(ARGS)
 
 lock: $(STAMP) ## write requirements.lock from what .venv has now (after a deliberate upgrade)

@@ -1,4 +1,8 @@
-"""Benchmarks that a user can run: Muntin beside Spark's own operators, on generated data, answers compared first."""
+"""Benchmarks that a user can run: Muntin beside Spark's own operators and Flink, answers compared first.
+
+``cases`` has the queries, ``data`` the generated streams, ``contest`` the course of a comparison, ``streaming`` the
+engines that Spark drives, ``flink`` and its siblings Flink, ``record`` the report.
+"""
 
 from muntin.bench.run import NAMES, run_bench
 

@@ -122,7 +122,7 @@ def contests(bench: str) -> list[Contest]:
             ]
         case "window-join":
             return [
-                window_join(Load(100_000, 1), Load(500_000, 6), Load(1_500_000, 1)),
+                window_join(Load(80_000, 1), Load(500_000, 6), Load(1_500_000, 1)),
                 join3(Load(40_000, 1), Load(500_000, 4)),
             ]
         case _:

