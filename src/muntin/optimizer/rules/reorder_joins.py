@@ -10,7 +10,7 @@ from muntin.optimizer.rewrite import identity, is_nrr
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.nodes import Join, Node, Project
 
-MOST_PARTS = 6
+MOST_PARTS = 5
 """Up to so many inputs every order is costed; beyond, the thesis' heuristic (5.3.2) proposes one."""
 
 GAIN = 0.99
