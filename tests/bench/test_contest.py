@@ -122,6 +122,7 @@ def test_answers_are_equal_as_bags_up_to_the_last_common_instant(spark: Any, thi
     assert equal_answers(frames) is equal
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_three_windows_join_as_two_joins_of_spark(spark: Any) -> None:
     found = contest.run(join3(Load(12_000, 1), Load(12_000, 1), rounds=1), spark)

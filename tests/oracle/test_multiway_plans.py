@@ -37,8 +37,8 @@ def test_every_layout_and_order_gives_the_answer(
 ) -> None:
     monkeypatch.setattr(join_layout, "SHARDS", shards)
     monkeypatch.setattr(join_statistics, "revised", shuffled(Random(first)))
-    found = Counter(check(seed, tmp_path, duckdb=False) for seed in range(first, first + 60))
-    assert found["PASS"] > 30
+    found = Counter(check(seed, tmp_path, duckdb=False) for seed in range(first, first + 25))
+    assert found["PASS"] > 10
 
 
 def test_relayed_stages_are_among_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,11 +230,12 @@ def test_hot_keys_may_be_split_and_small_sides_sent_everywhere(
     session = session_over(spark, inputs, live=True)
     split = session.sql(hot, name="split", skew="split").write()
     near = session.sql(band, name="near").write()
+    drain(session, tmp_path / "cp")
+    assert spread_chunks(tmp_path / "cp" / "panes"), "no key was hot: this test would show nothing"
     drain(session, tmp_path / "cp", END)
     wanted = replayed(spark, inputs, [hot, band])
     assert bag(split.rows()) == bag(wanted[0]) and bag(near.rows()) == bag(wanted[1])
     assert len(wanted[0]) > 1000 < len(wanted[1])
-    assert spread_chunks(tmp_path / "cp" / "panes"), "no key was hot: this test would show nothing"
 
 
 def spread_chunks(root: Path) -> int:

@@ -260,10 +260,10 @@ def _positions(keys: Keys, wanted: tuple[str, ...]) -> tuple[int, ...] | None:
         return None
     found = []
     for part in keys:
-        at = next((i for i, name in enumerate(wanted) if name in part), None)
-        if at is None:
+        fitting = [i for i, name in enumerate(wanted) if name in part]
+        if not fitting:
             return None
-        found.append(at)
+        found.append(next((i for i in fitting if i not in found), fitting[0]))  # one column may stand in two keys
     return tuple(found)
 
 
