@@ -120,6 +120,31 @@ def _carry(limbs, g):  # type: ignore[no-untyped-def]
         limbs[g, k + 1] += carry
 
 
+@nb.njit(nb.float64(nb.uint64, nb.uint64, nb.int64, nb.boolean), cache=True)
+def _nearest(bits, below, exponent, negative):  # type: ignore[no-untyped-def]
+    """The double nearest to a magnitude (ties to even): its leading 64 bits, whether anything below is set, the
+    exponent of the leading bit, its sign."""
+    drop = 11
+    if exponent < -1022:
+        drop += -1022 - exponent
+    if drop >= 64:
+        return -0.0 if negative else 0.0
+    kept = bits >> nb.uint64(drop)
+    rest = bits & ((nb.uint64(1) << nb.uint64(drop)) - nb.uint64(1))
+    half = nb.uint64(1) << nb.uint64(drop - 1)
+    if rest > half or (rest == half and (below != 0 or (kept & nb.uint64(1)) != 0)):
+        kept += nb.uint64(1)
+    scale = exponent - 63 + drop
+    value = np.float64(kept)
+    if scale > 900:  # in two steps, so that the power of two itself stays finite
+        value = value * 2.0**900 * 2.0 ** (scale - 900)
+    elif scale < -1000:
+        value = value * 2.0**-1000 * 2.0 ** (scale + 1000)
+    else:
+        value = value * 2.0**scale
+    return -value if negative else value
+
+
 @nb.njit(nb.float64(MI64x2, nb.int64, nb.int64, MI64), cache=True)
 def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
     """The double nearest to the group's sum (ties to even)."""
@@ -172,25 +197,7 @@ def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
         for k in range(top - 2):
             below |= nb.uint64(work[k])
     exponent = (top + offset) * LIMB_BITS + length - 1 - 1074  # of the leading bit
-    drop = 11
-    if exponent < -1022:
-        drop += -1022 - exponent
-    if drop >= 64:
-        return -0.0 if negative else 0.0
-    kept = bits >> nb.uint64(drop)
-    rest = bits & ((nb.uint64(1) << nb.uint64(drop)) - nb.uint64(1))
-    half = nb.uint64(1) << nb.uint64(drop - 1)
-    if rest > half or (rest == half and (below != 0 or (kept & nb.uint64(1)) != 0)):
-        kept += nb.uint64(1)
-    scale = exponent - 63 + drop
-    value = np.float64(kept)
-    if scale > 900:  # in two steps, so that the power of two itself stays finite
-        value = value * 2.0**900 * 2.0 ** (scale - 900)
-    elif scale < -1000:
-        value = value * 2.0**-1000 * 2.0 ** (scale + 1000)
-    else:
-        value = value * 2.0**scale
-    return -value if negative else value
+    return _nearest(bits, below, exponent, negative)
 
 
 @nb.njit(

@@ -11,9 +11,8 @@ from muntin.core.batch import Batch
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.kernels.hashing import hash_columns, shard_of
-from muntin.physical.hot_keys import parts
+from muntin.physical.hot_keys import hot_head, parts
 from muntin.physical.operators.context import concat_rows
-from muntin.physical.operators.window_join import hot_head
 from muntin.physical.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
 from muntin.physical.source import arrive, ship
 from muntin.physical.stage import DerivedInput, Input, PhysicalQuery, SourceInput, WindowJoin

@@ -81,7 +81,9 @@ def op_text(op: Op, show: Show) -> str:
             return f"join of {len(keys)} windows on {on}"
         case GraphJoin(columns, classes, conditions):
             edges = [" = ".join(c for _, c in k) for k in classes] + [show(c) for c in conditions]
-            return f"join of {len(columns)} windows over the graph {'; '.join(edges) or '(cross product)'}"
+            passing = f", input {op.passing[0]} passing through" if op.passing else ""
+            new = "" if op.origins is None else f", for new rows of {', '.join(map(str, op.origins))} alone"
+            return f"join of {len(columns)} inputs over the graph {'; '.join(edges) or '(cross product)'}{passing}{new}"
         case AsOfJoin(keys):
             on = "; ".join(" = ".join(k) for k in zip(*keys, strict=True)) or "nothing"
             return f"join as of the row's start on {on}"

@@ -35,6 +35,11 @@ MOST_HOT, SAMPLE = 8, 4096
 Ints = NDArray[np.int64]
 
 
+def hot_head(name: str) -> str:
+    """The head in which the join operator of this name keeps its hot keys' hashes."""
+    return f"{name}.hot"
+
+
 def hot_of_all(inputs: Sequence[Ints], before: Sequence[int]) -> list[int]:
     """The keys that are hot in any input with enough new rows (their hashes); as before where none has."""
     judged = [h for h in inputs if len(h) >= ENOUGH]

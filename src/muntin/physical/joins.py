@@ -77,7 +77,7 @@ class Joins(Pieces):
                 return None
 
     def moving(self, value: Value, node: Node, ticks: Ticks | None) -> Value:
-        """Rows of ``_at_event_time`` with the validity that the window's SLIDE gives them."""
+        """Rows of ``at_event_time`` with the validity that the window's SLIDE gives them."""
         (leaf,) = leaves(node)
         assert isinstance(leaf, Scan) and isinstance(leaf.window, Range) and ticks is not None
         here = self.drafts.place(value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
-from muntin.physical.operators.window_join import hot_head
+from muntin.physical.hot_keys import hot_head
 from muntin.physical.stage import WindowJoin
 from muntin.spark.spec import Feed, PipelineSpec
 from muntin.state.pane_store import PaneStore

@@ -145,3 +145,9 @@ def candidates(streams: Sequence[JoinStream], places: Places = "below_top") -> I
 def eager_order(streams: Sequence[JoinStream], places: Places = "below_top") -> Proposal:
     """The global order for EAGER MULTI-WAY, nested loops, hash or hybrid; O(n^f) orders are costed, f fast streams."""
     return cheapest_of(candidates(streams, places), lambda order: eager(streams, order))
+
+
+def fluctuating_on_top(order: Order, fluctuating: Iterable[int]) -> Order:
+    """Where orders cannot be revised: streams whose rates are expected to fluctuate first, else as it was (5.4)."""
+    wild = set(fluctuating)
+    return tuple(sorted(order, key=lambda k: k not in wild))

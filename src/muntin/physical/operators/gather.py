@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import no_columns
+from muntin.core.batch import Batch, no_columns
+from muntin.physical.operators.context import Context
 from muntin.physical.operators.indexed_window import OpenChunk
-from muntin.state.window_rows import WEIGHT
+from muntin.state.window_rows import WEIGHT, int64s
 
 Ints = NDArray[np.int64]
 
@@ -53,3 +54,27 @@ def product(parts: Sequence[tuple[Sequence[OpenChunk], Refs]]) -> NDArray[np.int
         if WEIGHT in window[0].rows.schema.names
     ]
     return np.multiply.reduce(found).astype(np.int8) if found else None
+
+
+def starting(window: Sequence[OpenChunk], ctx: Context, names: Sequence[str]) -> tuple[Refs, list[Ints]] | None:
+    """The window's rows that start in this step, with their values of the named int64 columns; None if there are
+    none."""
+    refs: list[Refs] = []
+    values: list[list[Ints]] = [[] for _ in names]
+    for number, chunk in enumerate(window):
+        mask = chunk.starting(ctx)
+        if mask is None:
+            continue
+        rows = np.flatnonzero(mask)
+        refs.append(Refs(np.full(len(rows), number, np.int64), rows))
+        for found, name in zip(values, names, strict=True):
+            found.append(int64s(chunk.rows, name)[rows])
+    return (Refs.concat(refs), [np.concatenate(found) for found in values]) if refs else None
+
+
+def whole(results: list[Batch], inputs: Sequence[Batch]) -> Batch:
+    """All results of a join of these inputs; an empty batch of its columns where there are none."""
+    if results:
+        return Batch.concat(results)
+    schema = pa.schema([f for b in inputs for f in b.columns.schema])
+    return Batch.empty(schema, signed=any(b.sign is not None for b in inputs))

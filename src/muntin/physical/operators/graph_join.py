@@ -8,14 +8,13 @@ Cost: for each origin and hop, the bucket mates (or the rows in the band, or the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch, no_columns
-from muntin.core.time import FOREVER
 from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.joining import between, probe
 from muntin.kernels.keys import columns_equal
@@ -25,20 +24,20 @@ from muntin.physical.join_memory import index_bytes, kept_indexes
 from muntin.physical.join_order import Estimates
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
-from muntin.physical.operators.gather import Ints, Refs, gather, product
+from muntin.physical.operators.gather import Ints, Refs, gather, product, starting, whole
 from muntin.physical.operators.indexed_window import (
     TIMES_BYTES,
     Layout,
     OpenChunk,
     as_float,
-    rebuilder,
+    let_go,
     repack,
     store_rows,
 )
 from muntin.physical.operators.join_statistics import JoinMonitor
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import expire, merge_closed
+from muntin.state.window_rows import EXP, START
 
 BLOCK_PAIRS = 1 << 22
 """Candidates that are looked at together where no index narrows them down."""
@@ -47,6 +46,9 @@ ULPS = 8
 """A band's ends are moved outwards by so many units in the last place: the condition itself decides."""
 
 Windows = list[list[OpenChunk]]
+
+Enter = Callable[[OpenChunk], tuple[Ints, Ints]]
+"""What finds (combination, row) pairs in a chunk."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,9 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
         if found is not None and len(found):
             results.append(_emit(found, windows, schemas))
     monitor.save()
-    for structure, batch, layout in ((names[i], batches[i], layouts[i]) for i in mine):
-        expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
-        pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-        merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
-    if results:
-        return Batch.concat(results)
-    return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
+    for i in mine:
+        let_go(state, names[i], batches[i], layouts[i], ctx)
+    return whole(results, batches)
 
 
 def _structures(op: GraphJoin, name: str, own: list[str]) -> list[str]:
@@ -142,9 +140,11 @@ class Task:
 
 def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
     """Whole combinations whose newest part is of input i."""
-    partial = _origins(i, task.windows[i], task.ctx)
-    for j in order if partial is not None else ():
-        assert partial is not None
+    new = starting(task.windows[i], task.ctx, (START, EXP))
+    if new is None:
+        return None
+    partial = Partial({i: new[0]}, *new[1])
+    for j in order:
         if not len(partial):
             return None
         bound = frozenset(partial.refs)
@@ -153,20 +153,6 @@ def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
         tried, partial = len(partial), _joined([p for p in parts if len(p)], [*partial.refs, j])
         task.monitor.hop(bound, j, tried, len(partial))
     return partial
-
-
-def _origins(i: int, window: list[OpenChunk], ctx: Context) -> Partial | None:
-    refs, starts, exps = [], [], []
-    for number, chunk in enumerate(window):
-        mask = chunk.starting(ctx)
-        if mask is None:
-            continue
-        start, exp = chunk.times()
-        rows = np.flatnonzero(mask)
-        refs.append(Refs(np.full(len(rows), number, np.int64), rows))
-        starts.append(start[rows])
-        exps.append(exp[rows])
-    return Partial({i: Refs.concat(refs)}, np.concatenate(starts), np.concatenate(exps)) if refs else None
 
 
 def _joined(parts: list[Partial], inputs: list[int]) -> Partial:
@@ -223,14 +209,12 @@ class Hop:
         both = {**grown.refs, self.way.input: Refs.concat(refs)}
         return self._checked(Partial(both, np.maximum(grown.start, start), np.minimum(grown.exp, exp)))
 
-    def _enter(self, partial: Partial):  # type: ignore[no-untyped-def]
+    def _enter(self, partial: Partial) -> Enter:
         """What finds (combination, row) pairs in a chunk."""
         if self.way.index is not None:
             return self._by_hash(partial, self.way.index)
-        times = (partial.start, partial.exp)
         if self.way.band:
-            return self._by_band(partial, times)
-
+            return self._by_band(partial)
         return lambda chunk: self._scanned(partial, chunk)
 
     def _scanned(self, partial: Partial, chunk: OpenChunk) -> tuple[Ints, Ints]:
@@ -241,11 +225,10 @@ class Hop:
         left, right, _ = between(places, every, (partial.start, partial.exp), chunk.times(), self.limit)
         return left.astype(np.int64), right.astype(np.int64)
 
-    def _by_hash(self, partial: Partial, index: int):  # type: ignore[no-untyped-def]
+    def _by_hash(self, partial: Partial, index: int) -> Enter:
         keys = [self.column(partial, i, name) for i, name in self.way.partners]
         hashes = hash_columns(keys, len(partial))
         side = (hashes, partial.start, partial.exp)
-
         fifo = self.task.ctx.fifo[self.way.input]
 
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
@@ -265,7 +248,7 @@ class Hop:
             same &= columns_equal(key.take(pa.array(left)), chunk.rows.column(name).take(pa.array(right)))
         return left[same], right[same]
 
-    def _by_band(self, partial: Partial, times: tuple[Ints, Ints]):  # type: ignore[no-untyped-def]
+    def _by_band(self, partial: Partial) -> Enter:
         number = self.task.op.band_columns(self.way.input).index(self.way.band[0].column)
         low, high = np.full(len(partial), -np.inf), np.full(len(partial), np.inf)
         for b in self.way.band:
@@ -279,6 +262,7 @@ class Hop:
             values, rows = chunk.sorted_column(number)
             lo = np.searchsorted(values, low, side="left").astype(np.int64)
             hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
+            times = (partial.start, partial.exp)
             left, right, _ = between((lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit)
             return left.astype(np.int64), right.astype(np.int64)
 

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch
+from muntin.core.time import FOREVER
 from muntin.kernels.hashing import hash_columns
 from muntin.kernels.index import bucket_order
 from muntin.physical.operators.context import Context
 from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, int64s, timed
+from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, timed
 
 HASH, DIRECTORY, SORTED = "__h", "__dir", "__v"
 
@@ -107,6 +108,14 @@ def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout) 
         rows = rows.take(pa.array(np.argsort(batch.ts, kind="stable")))
     rows = _indexed(rows, layout)
     state.append(structure, rows, level=0, **bounds(rows))
+
+
+def let_go(state: ShardState, structure: str, batch: Batch, layout: Layout, ctx: Context) -> None:
+    """At the end of a step: drop chunks whose rows have all expired, merge those of closed panes. ``batch``: the
+    window's rows of this step."""
+    expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
+    pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
+    merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
 
 
 def repack(state: ShardState, structure: str, layout: Layout, names: list[str]) -> None:

@@ -43,7 +43,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass
-class Measured:
+class JoinStatistics:
     """The statistics of one join on one shard. ``rates``: rows per second; ``lives``: seconds a row is valid (None:
     for ever); ``since``: when the present sketches began; ``factors``: by kind of hop, partners found over
     predicted."""
@@ -69,7 +69,7 @@ class JoinMonitor:
         self.op, self.state, self.name, self.once = op, state, f"{name}.stats", once
         held = state.heads.get(self.name)
         n = len(op.columns)
-        self.found = Measured(**held) if held else Measured([0.0] * n, [None] * n)
+        self.found = JoinStatistics(**held) if held else JoinStatistics([0.0] * n, [None] * n)
         self.estimates: Estimates | None = None
 
     def arrived(self, batches: Sequence[Batch], sizes: Sequence[int]) -> None:
@@ -82,7 +82,8 @@ class JoinMonitor:
                 finite = batch.exp < FOREVER
                 life = float((batch.exp - batch.ts)[finite].mean()) / SECOND if finite.any() else None
                 self.found.lives[i] = life
-                self._sketch(i, batch)
+                if len(batches) > 2:  # with two inputs there is no order to choose
+                    self._sketch(i, batch)
         self.found.sizes = [float(s) for s in sizes]
         self.estimates = Estimates(
             tuple(self.found.sizes), tuple(self.found.rates), distinct_of(self.found), dict(self.found.factors)
@@ -163,7 +164,7 @@ class JoinMonitor:
 
 def told(heads: dict[str, Any]) -> dict[str, Any]:
     """Statistics as kept, with estimates in place of the sketches (``distinct``: by input, then by class)."""
-    found = Measured(**heads)
+    found = JoinStatistics(**heads)
     kept = {k: v for k, v in asdict(found).items() if k not in ("sketches", "older", "shares")}
     distinct: dict[int, dict[int, float]] = {}
     for (number, i), values in distinct_of(found).items():
@@ -171,7 +172,7 @@ def told(heads: dict[str, Any]) -> dict[str, Any]:
     return kept | {"distinct": distinct}
 
 
-def distinct_of(found: Measured) -> dict[tuple[int, int], float]:
+def distinct_of(found: JoinStatistics) -> dict[tuple[int, int], float]:
     """Distinct values by (class, input), by what the sketches say."""
     estimates: dict[tuple[int, int], float] = {}
     for key, share in found.shares.items():

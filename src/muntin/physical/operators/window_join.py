@@ -19,21 +19,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
-from muntin.core.time import FOREVER
 from muntin.kernels.hashing import buffer_values, exact, hash_columns
 from muntin.kernels.joining import extend, probe
 from muntin.kernels.keys import columns_equal
-from muntin.physical.hot_keys import KEPT, PLAIN, ROLE, hot_of_all
+from muntin.physical.hot_keys import KEPT, PLAIN, ROLE, hot_head, hot_of_all
 from muntin.physical.join_graph import common_key
 from muntin.physical.operators.coalesce import coalesce
 from muntin.physical.operators.context import Context
-from muntin.physical.operators.gather import Ints, Refs, gather, product
-from muntin.physical.operators.indexed_window import Layout, OpenChunk, rebuilder, store_rows
+from muntin.physical.operators.gather import Ints, Refs, gather, product, starting, whole
+from muntin.physical.operators.indexed_window import HASH, Layout, OpenChunk, let_go, store_rows
 from muntin.physical.operators.join_statistics import JoinMonitor
 from muntin.physical.operators.pair_join import pair_join
 from muntin.physical.stage import WindowJoin
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, expire, int64s, merge_closed
+from muntin.state.window_rows import EXP, START, int64s
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,8 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     results = join(op, windows, schemas, ctx, monitor)
     monitor.save()
     for structure, batch, layout in kept:
-        expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
-        pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-        merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
-    if results:
-        return Batch.concat(results)
-    return Batch.empty(pa.schema([f for s in schemas for f in s]), signed=any(b.sign is not None for b in batches))
-
-
-def hot_head(name: str) -> str:
-    """The head in which a join that splits hot keys keeps their hashes."""
-    return f"{name}.hot"
+        let_go(state, structure, batch, layout, ctx)
+    return whole(results, batches)
 
 
 def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]) -> None:
@@ -116,30 +106,14 @@ def _combinations(
     return results
 
 
-def _fresh(window: list[OpenChunk], ctx: Context) -> Fresh | None:
-    refs, hashes, starts, exps = [], [], [], []
-    for number, chunk in enumerate(window):
-        mask = chunk.starting(ctx)
-        if mask is None:
-            continue
-        h, start, exp = chunk.probe_side()
-        rows = np.flatnonzero(mask)
-        refs.append(Refs(np.full(len(rows), number, np.int64), rows))
-        hashes.append(h[rows])
-        starts.append(start[rows])
-        exps.append(exp[rows])
-    if not refs:
-        return None
-    return Fresh(Refs.concat(refs), np.concatenate(hashes), np.concatenate(starts), np.concatenate(exps))
-
-
 def _new_combinations(
     i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor
 ) -> list[Refs] | None:
     """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
-    fresh = _fresh(windows[i], ctx)
-    if fresh is None:
+    new = starting(windows[i], ctx, (HASH, START, EXP))
+    if new is None:
         return None
+    fresh = Fresh(new[0], *new[1])
     parts: dict[int, Refs] = {}
     origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
