@@ -33,7 +33,8 @@ class Header:
 class SourceClock:
     """How far one source has come. ``max_ts``: its maximum event time as ``max_jump`` restrains it; ``top_ts``:
     unrestrained;
-    ``first_ts``: the minimum so far; ``last_row_at``: processing time of its last row, or of the first batch."""
+    ``first_ts``: the minimum so far; ``last_row_at``: processing time of its last row, or of the first batch (NEVER
+    where ``idle_after`` is None)."""
 
     slack: int = 0
     idle_after: int | None = None
@@ -51,8 +52,7 @@ class SourceClock:
         beats = max([self.heartbeat, *(h.heartbeat for h in headers)])
         live = [h for h in headers if h.rows]
         if not live:
-            since = now if self.last_row_at == NEVER else self.last_row_at
-            return replace(self, heartbeat=beats, last_row_at=since)
+            return replace(self, heartbeat=beats, last_row_at=self._seen(self.last_row_at, now))
         highest = top = max(h.max_ts for h in live)
         if self.max_jump is not None:
             base = self.max_ts if self.max_ts != NEVER else max(h.mid_ts for h in live)
@@ -62,9 +62,15 @@ class SourceClock:
             max_ts=max(self.max_ts, top),
             top_ts=max(self.top_ts, highest),
             first_ts=min([self.first_ts, *(h.min_ts for h in live)]),
-            last_row_at=max(self.last_row_at, now),
+            last_row_at=self._seen(now, now),
             heartbeat=beats,
         )
+
+    def _seen(self, at: int, now: int) -> int:
+        """Processing time of the last row, ``at``, or of the first batch; kept only where idleness is asked about."""
+        if self.idle_after is None:
+            return NEVER
+        return max(self.last_row_at, now if at == NEVER else at)
 
     def watermark(self) -> int:
         """Every instant before it is complete for this source."""

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.spark import files, wire
-from muntin.spark.pack import Task, headers_to_all
+from muntin.spark.feeds import BATCH_TIME
+from muntin.spark.pack import NOW, Task, headers_to_all, task_time
 from muntin.spark.spec import PipelineSpec
 
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -44,17 +45,19 @@ def control_letters(spark: SparkSession, spec: PipelineSpec) -> DataFrame:
     if sources_are_named(spark):
         reader = reader.name("muntin_control")
     lines = reader.load(files.for_spark(path))
-    beats = lines.selectExpr("value", "unix_micros(current_timestamp()) AS __now").coalesce(1)
+    now = [f"{BATCH_TIME} AS {NOW}"] if spec.timed else []
+    beats = lines.selectExpr("value", *now).coalesce(1)
     return beats.mapInArrow(_beats(spec), wire.LETTERS_DDL)
 
 
 def _beats(spec: PipelineSpec) -> Task:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         beats: dict[str, int] = {}
-        now = NEVER
+        now = task_time(spec)
         for batch in batches:
-            for line, at in zip(batch.column("value").to_pylist(), batch.column("__now").to_pylist(), strict=True):
-                now = at
+            if spec.timed and batch.num_rows:
+                now = batch.column(NOW)[0].as_py()
+            for line in batch.column("value").to_pylist():
                 for name, ts in json.loads(line).items():
                     beats[name] = max(ts, beats.get(name, ts))
         return wire.to_batches(_headers(spec, beats, now))

@@ -13,6 +13,7 @@ from muntin.physical.shard import wire_schema
 from muntin.physical.stage import PhysicalQuery, SourceInput
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Expr
+from muntin.spark.pack import NOW
 from muntin.spark.spec import Feed, Target
 
 Shape = tuple[int, tuple[int, ...], tuple[int, ...], bool, bool]
@@ -80,8 +81,13 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def select(df: DataFrame, stream: Stream, plan: StreamPlan) -> DataFrame:
-    """The stream as the packer takes it: event time, processing time (fixed per micro-batch), expressions."""
-    now = F.expr("unix_micros(current_timestamp())").alias("__now")
+BATCH_TIME = "unix_micros(current_timestamp())"
+"""Processing time, fixed per micro-batch. It is a constant in the code that Spark generates, which is then compiled
+anew in every batch: read only where an answer depends on it."""
+
+
+def select(df: DataFrame, stream: Stream, plan: StreamPlan, timed: bool) -> DataFrame:
+    """The stream as the packer takes it: event time, if ``timed`` processing time, expressions."""
+    now = [F.expr(BATCH_TIME).alias(NOW)] if timed else []
     computed = [F.expr(text).alias(f"e{i}") for i, text in enumerate(plan.exprs)]
-    return df.select(F.col(quoted(stream.ts)).alias("__ts"), now, *computed)
+    return df.select(F.col(quoted(stream.ts)).alias("__ts"), *now, *computed)

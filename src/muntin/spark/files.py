@@ -19,10 +19,9 @@ def join(base: str, *names: str) -> str:
 
 def resolve(path: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path inside it. Raises ConfigError for an unknown scheme."""
-    scheme = urlsplit(path).scheme
-    if len(scheme) <= 1:
+    if not scheme(path):
         return fs.LocalFileSystem(), os.path.abspath(path)
-    if scheme == "file":  # also Hadoop's form with one slash
+    if scheme(path) == "file":  # also Hadoop's form with one slash
         return fs.LocalFileSystem(), unquote(urlsplit(path).path)
     try:
         return fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
@@ -32,10 +31,21 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
         ) from e
 
 
+def scheme(path: str) -> str:
+    """The scheme of an address, "" of a plain path."""
+    found = urlsplit(path).scheme.lower()
+    return found if len(found) > 1 else ""
+
+
+def place(path: str) -> tuple[str, str]:
+    """Scheme and host of the file system that a path or URI is on, ("file", "") for a local one."""
+    found = scheme(path).replace("s3a", "s3") or "file"
+    return found, "" if found == "file" else urlsplit(path).netloc
+
+
 def absolute(path: str) -> str:
     """The same place for every process, whatever its working directory: a local path from the root, or the URI."""
-    system, inside = resolve(path)
-    return inside if isinstance(system, fs.LocalFileSystem) else path.replace("s3a://", "s3://", 1)
+    return resolve(path)[1] if place(path)[0] == "file" else path.replace("s3a://", "s3://", 1)
 
 
 def for_spark(path: str) -> str:

@@ -66,7 +66,7 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
     """Letters of every source: one scan per stream, whatever the number of queries."""
     parts: list[DataFrame] = []
     for position, (stream, plan) in enumerate(zip(spec.streams, plans, strict=True)):
-        rows = select(frames[stream.name], stream, plan)
+        rows = select(frames[stream.name], stream, plan, spec.timed)
         if not plan.feeds:
             rows = rows.where("false")  # keeps the source and its offsets in the plan without reading it
         if spec.store is None:

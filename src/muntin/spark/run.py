@@ -24,10 +24,11 @@ from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, w
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
+from muntin.spark.outlets import Outlet, discard, publish
 from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.shards import LATE_ROWS
-from muntin.spark.sinks import Sink
+from muntin.spark.sinks import Sink, paths_apart
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
@@ -60,6 +61,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     if not job.streams or not all_streaming(job.frames, job.streams):
         raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
     interval = trigger_of(trigger)
+    paths_apart(job.sinks)
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
@@ -70,11 +72,33 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards, spec.since)
-    run = Run(job, spec, found, store)
+    by_workers = {n: o for n in job.sinks if (o := _outlet(job, n, found.path)) is not None}
+    spec = with_outlets(spec, job, by_workers)
+    run = Run(job, spec, found, store, {n: s for n, s in job.sinks.items() if n not in by_workers})
     letters = build(spec, plans, job.frames)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
     return run
+
+
+def _outlet(job: Job, name: str, checkpoint: str) -> Outlet | None:
+    """How the workers write a query's sink themselves; None where Spark writes it."""
+    schema = job.queries[name].result_schema.to_arrow()
+    default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
+    return job.sinks[name].outlet(schema, checkpoint, default)
+
+
+def with_outlets(spec: PipelineSpec, job: Job, by_workers: Mapping[str, Outlet]) -> PipelineSpec:
+    """The pipeline with what its workers write, query by query, and which results Spark still has to see."""
+    outlets: list[list[Outlet]] = [[] for _ in spec.queries]
+    sent: set[int] = set()
+    for name in job.sinks:
+        number = spec.signatures.index(job.queries[name].signature)
+        if name in by_workers:
+            outlets[number].append(by_workers[name])
+        else:
+            sent.add(number)
+    return replace(spec, outlets=tuple(map(tuple, outlets)), sent=frozenset(sent))
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
@@ -96,6 +120,7 @@ class Run:
     spec: PipelineSpec
     checkpoint: Checkpoint
     store: DriverStore
+    by_spark: Mapping[str, Sink]
     query: StreamingQuery = field(init=False)
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -105,18 +130,27 @@ class Run:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
         if self._stopping.is_set():
             self._hold(letters.sparkSession)
-        letters = letters.persist()
+        outlets = [o for mine in self.spec.outlets for o in mine]
+        for outlet in outlets:
+            discard(outlet, batch_id)
+        if self.by_spark or self.job.late is not None:
+            self._write(letters.persist(), batch_id)
+        else:
+            letters.write.format("noop").mode("overwrite").save()
+        for outlet in outlets:
+            publish(outlet, batch_id)
+        self._after(batch_id)
+
+    def _write(self, letters: DataFrame, batch_id: int) -> None:
+        """Hand the batch to the sinks that Spark writes."""
         try:
-            for name, sink in self.job.sinks.items():
+            for name, sink in self.by_spark.items():
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
                 rows = letters.where(f"kind = {wire.LATE}").mapInArrow(unpacker(LATE_ROWS), struct_of(LATE_ROWS))
                 self.job.late.write(rows, batch_id)
-            if not self.job.sinks and self.job.late is None:
-                letters.foreach(lambda _: None)
         finally:
             letters.unpersist()
-        self._after(batch_id)
 
     def _results(self, letters: DataFrame, name: str) -> DataFrame:
         number = self.spec.signatures.index(self.job.queries[name].signature)

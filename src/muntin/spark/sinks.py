@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from muntin.core.errors import ConfigError
+from muntin.spark import files
+from muntin.spark.outlets import Outlet, same_in_parquet
 
 FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc"})
 """Formats written to ``<path>/batch=<id>`` with overwrite: a batch that is run again replaces what it wrote before."""
@@ -19,7 +21,8 @@ ForeachBatch = Callable[[DataFrame, int], Any]
 
 @dataclass(frozen=True)
 class Sink:
-    """Format, path, mode and options as Spark's writer takes them; or ``memory``; or a function of (df, batch id).
+    """Format, path, mode and options as Spark's writer takes them; ``memory``; ``blackhole`` (rows are counted by
+    ``Query.metrics`` and dropped); or a function of (df, batch id).
 
     Exactly once: the file formats, ``memory``, and functions or formats that honour the batch id. Others get the rows
     of an unfinished batch again when it is repeated after a failure.
@@ -55,7 +58,35 @@ class Sink:
         else:
             writer.format(self.format).mode(self.mode).save(self.path)
 
+    def outlet(self, schema: pa.Schema, checkpoint: str, default: str) -> Outlet | None:
+        """What the workers write themselves instead of Spark, for results of this schema; None where Spark must.
+
+        They write Parquet with no option but ``compression`` on the file system that the checkpoint is on. ``default``:
+        the file system that Spark takes paths without a scheme to.
+        """
+        if self.format == "blackhole":
+            return Outlet("blackhole")
+        mine = self.foreach_batch is None and self.format == "parquet" and not set(self.options) - {"compression"}
+        if not mine or not same_in_parquet(schema):
+            return None
+        assert self.path is not None
+        elsewhere = not files.scheme(self.path) and files.place(default)[0] != "file"
+        if elsewhere or files.place(self.path) != files.place(checkpoint):
+            return None
+        return Outlet("parquet", files.absolute(self.path), str(self.options.get("compression", "snappy")))
+
     def rows(self) -> pa.Table | None:
         """What a ``memory`` sink holds, in the order of batches; None before the first one."""
         tables = [self.memory[b] for b in sorted(self.memory)]
         return pa.concat_tables(tables) if tables else None
+
+
+def paths_apart(sinks: Mapping[str, Sink]) -> None:
+    """Raises ConfigError when two queries would write over each other's files."""
+    taken: dict[str, str] = {}
+    for name, sink in sinks.items():
+        if sink.format not in FILE_FORMATS or sink.path is None or sink.foreach_batch is not None:
+            continue
+        other = taken.setdefault(files.absolute(sink.path), name)
+        if other != name:
+            raise ConfigError(f"queries {other} and {name} both write {sink.path}; give each a path of its own")

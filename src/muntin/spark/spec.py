@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from muntin.physical.stage import PhysicalQuery
 from muntin.plan.catalog import Stream
+from muntin.spark.outlets import Outlet
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class PipelineSpec:
     batch in which the checkpoint's pipeline has level n. ``store``: where the pane store is (None: batch DataFrames,
     state in memory). ``tables``: directory of the static tables that a live pipeline reads, one file each. ``plain``:
     the result is the one query's own columns; otherwise letters. ``late``: late rows are handed out too. ``retain``:
-    versions that stay readable.
+    versions that stay readable. ``outlets``: what the workers write themselves, by query; ``sent``: the queries whose
+    results are (also) handed to Spark as letters.
     """
 
     streams: tuple[Stream, ...]
@@ -67,11 +69,18 @@ class PipelineSpec:
     plain: bool = True
     late: bool = False
     retain: int = 10
+    outlets: tuple[tuple[Outlet, ...], ...] = ()
+    sent: frozenset[int] = frozenset()
 
     @property
     def levels(self) -> int:
         """Number of levels of the deepest query."""
         return max(d[-1] for d in self.depths) + 1  # the last stage reads every other
+
+    @property
+    def timed(self) -> bool:
+        """Whether answers depend on processing time: some stream stops holding time back when it is idle."""
+        return any(s.idle_after is not None for s in self.streams)
 
     @cached_property
     def depths(self) -> tuple[tuple[int, ...], ...]:

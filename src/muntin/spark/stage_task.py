@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from muntin.spark import wire
 from muntin.spark.cells import SlotCells
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE
+from muntin.spark.outlets import Part
 from muntin.spark.pack import Task
 from muntin.spark.shards import Place, runs_on
 from muntin.spark.slots import shards_of_slot
@@ -70,6 +72,7 @@ class SlotRun:
     report: dict[str, dict[str, int]] = field(default_factory=dict)
     progress: dict[tuple[int, int], Progress] = field(default_factory=dict)
     tables: StaticTables = field(init=False)
+    parts: dict[int, list[Part]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tables = StaticTables(self.spec)
@@ -79,11 +82,24 @@ class SlotRun:
         self.letters += self.mail.passing
         places = list(self._places())
         states = cells.load([p.cell for p in places])
+        self.parts = self._parts(cells.version)
         for place in places:
             self._shard(place, states[place.cell])
-        if self.level == 0 and 0 in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
+        first = 0 in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions)
+        for part in chain(*self.parts.values()):
+            part.close(even_if_empty=first)
+        if self.level == 0 and first:
             self.report[PIPELINE] = _arrivals(self.mail.headers)
         cells.commit(states, self.report)
+
+    def _parts(self, batch: int) -> dict[int, list[Part]]:
+        """What the slot writes itself at this level, by query."""
+        found: dict[int, list[Part]] = {}
+        for q, outlets in enumerate(self.spec.outlets):
+            if self.spec.depths[q][-1] == self.level:
+                schema = self.spec.queries[q].result_schema.to_arrow()
+                found[q] = [Part(o, schema, batch, f"part-{self.slot:05d}-{q}") for o in outlets]
+        return found
 
     def _places(self) -> Iterator[Place]:
         for shard in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
@@ -121,9 +137,11 @@ class SlotRun:
         return found
 
     def _result(self, place: Place, rows: pa.RecordBatch) -> None:
+        for part in self.parts.get(place.query, ()):
+            part.write(rows)
         if self.spec.plain:
             self.results.append(rows)
-        elif rows.num_rows:
+        elif rows.num_rows and place.query in self.spec.sent:
             for seq, piece in enumerate(wire.cut(rows)):
                 blob = wire.encode(piece)
                 self.letters.append(
