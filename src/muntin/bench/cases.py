@@ -11,6 +11,7 @@ from muntin.bench.contest import Contest, checked
 from muntin.bench.data import joined
 from muntin.bench.flink import FlinkSide
 from muntin.bench.load import Load, Side
+from muntin.bench.own_sink import SessionSide
 from muntin.bench.streaming import Build, StreamSide
 
 DELAY = "1 second"
@@ -20,16 +21,32 @@ JOIN3_KEYS = 5_000
 """Keys of the join of three: 12 results for a row of each stream; with 1,000 there were 300, and nothing but them."""
 
 
-def _muntin(text: str, **options: Any) -> Build:
+def _query(text: str, **options: Any) -> Build:
+    """The text as a registered query over streams A, B, ..."""
+
     def build(spark: Any, frames: Sequence[Any], scratch: Path) -> Any:
         from muntin.session import Session
 
         session = Session(spark, store=str(scratch))
         for name, frame in zip("ABC", frames, strict=False):
             session.stream(name, frame, ts="ts", slack=DELAY)
-        return session.sql(text, **options).to_df()
+        return session.sql(text, **options)
 
     return build
+
+
+def _muntin(text: str, **options: Any) -> Build:
+    """The text's result as a DataFrame, to be written by Spark."""
+    query = _query(text, **options)
+    return lambda spark, frames, scratch: query(spark, frames, scratch).to_df()
+
+
+def _both(text: str, answer: tuple[str, ...], load: Load, streams: int) -> tuple[Side, ...]:
+    """Muntin with a sink on its workers, and handing every result over to Spark."""
+    return (
+        SessionSide("muntin", _query(text), answer, load, streams),
+        StreamSide("muntin-df", _muntin(text), answer, load, streams),
+    )
 
 
 def _spark(text: str) -> Build:
@@ -69,9 +86,7 @@ def window_join(spark: Load, muntin: Load, flink: Load, rounds: int = 2) -> Cont
     )
     columns = ("k", "av", "bv", "at", "bt")
     theirs = StreamSide("spark", _spark(native), ("greatest(at, bt) AS t", *columns), spark, 2)
-    sides: tuple[Side, ...] = (
-        theirs, StreamSide("muntin", _muntin(text), ("ts AS t", *columns), muntin, 2), _flink_join(flink)
-    )  # fmt: skip
+    sides: tuple[Side, ...] = (theirs, *_both(text, ("ts AS t", *columns), muntin, 2), _flink_join(flink))
     return Contest("window-join", "join10", 2, sides, checked(theirs, rounds), rounds)
 
 
@@ -108,8 +123,8 @@ def join3(spark: Load, muntin: Load, rounds: int = 2) -> Contest:
     )
     columns = ("k", "av", "bv", "cv", "at", "bt", "ct")
     theirs = StreamSide("spark", _spark(native), ("greatest(at, bt, ct) AS t", *columns), spark, 3)
-    mine = StreamSide("muntin", _muntin(text), ("ts AS t", *columns), muntin, 3)
-    return Contest("window-join", "join3", 3, (theirs, mine), checked(theirs, rounds), rounds, JOIN3_KEYS)
+    mine = _both(text, ("ts AS t", *columns), muntin, 3)
+    return Contest("window-join", "join3", 3, (theirs, *mine), checked(theirs, rounds), rounds, JOIN3_KEYS)
 
 
 def contests(bench: str) -> list[Contest]:

@@ -11,7 +11,7 @@ from muntin.bench.contest import Contest, Say
 from muntin.core.errors import ConfigError
 
 NAMES = ("sliding-sum", "window-join", "state-bytes")
-ENGINES = ("muntin", "spark", "flink")
+ENGINES = ("muntin", "muntin-df", "spark", "flink")
 
 
 def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None = None) -> bool:

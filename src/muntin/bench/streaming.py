@@ -15,7 +15,7 @@ from typing import Any
 
 from muntin.bench import account
 from muntin.bench.data import SCHEMA_DDL, Feed
-from muntin.bench.load import Load, Place
+from muntin.bench.load import Load, Place, Side
 
 Build = Callable[[Any, Sequence[Any], Path], Any]
 """(spark, one streaming DataFrame a stream, scratch folder) -> streaming DataFrame of results."""
@@ -38,7 +38,7 @@ class StreamSide:
             if not feed.folder.exists():
                 feed.more(files)
         out = place.scratch / f"answers-{self.engine}"
-        result = self.build(place.spark, _sources(place.spark, feeds), place.scratch / f"state-answers-{self.engine}")
+        result = self.build(place.spark, sources(place.spark, feeds), place.scratch / f"state-answers-{self.engine}")
         writer = result.writeStream.format("parquet").option("checkpointLocation", str(out) + "-check")
         query = writer.option("path", str(out)).trigger(availableNow=True).start()
         query.awaitTermination()
@@ -49,7 +49,7 @@ class StreamSide:
         feeds = self._feeds(place, self.engine, self.load.size)
         for feed in feeds:
             feed.folder.mkdir(parents=True)
-        result = self.build(place.spark, _sources(place.spark, feeds), place.scratch / f"state-{self.engine}")
+        result = self.build(place.spark, sources(place.spark, feeds), place.scratch / f"state-{self.engine}")
         check = str(place.scratch / f"check-{self.engine}")
         # the engine that is not being timed looks for new files once a second, not all the time
         writer = result.writeStream.format("noop").option("checkpointLocation", check)
@@ -67,12 +67,16 @@ class StreamSide:
 
 @dataclass
 class StreamTurns:
-    """An engine with its stream alive; a turn feeds it and waits."""
+    """An engine with its stream alive; a turn feeds it and waits.
 
-    side: StreamSide
+    ``results_so_far``: who counts the results (None: Spark, in what it reports of its sink).
+    """
+
+    side: Side
     spark: Any
     feeds: list[Feed]
     query: Any
+    results_so_far: Callable[[], int] | None = None
     rows: int = 0
     results: int = 0
     spans: list[tuple[float, float]] = field(default_factory=list)
@@ -87,14 +91,19 @@ class StreamTurns:
 
     def feed(self, files: int, timed: bool) -> None:
         """The time is what Spark reports for the batches of the turn, also those without rows (they emit results)."""
+        before = self._counted()
         rows = sum(feed.more(files) for feed in self.feeds)
         self.query.processAllAvailable()
         batches = self._reported(rows)
         self._seen = batches[-1]["batchId"]
         if timed:
             self.rows += rows
-            self.results += sum(max(b["sink"]["numOutputRows"], 0) for b in batches)
+            reported = sum(max(b["sink"]["numOutputRows"], 0) for b in batches)
+            self.results += reported if self.results_so_far is None else self._counted() - before
             self.spans += [_span(b) for b in batches]
+
+    def _counted(self) -> int:
+        return self.results_so_far() if self.results_so_far is not None and self._seen >= 0 else 0
 
     def account(self, case: str) -> list[str]:
         return account.lines(case, self.side.engine, account.account(self.spark, self.query.runId, self.spans))
@@ -112,7 +121,8 @@ class StreamTurns:
         raise RuntimeError(f"{self.side.engine}: Spark reports fewer rows than the {rows} that it was fed")
 
 
-def _sources(spark: Any, feeds: Sequence[Feed]) -> list[Any]:
+def sources(spark: Any, feeds: Sequence[Feed]) -> list[Any]:
+    """One streaming DataFrame a folder, a file a micro-batch."""
     return [
         spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder)) for feed in feeds
     ]

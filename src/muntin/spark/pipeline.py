@@ -19,6 +19,7 @@ from muntin.spark.replay_task import SORT_ORDER, replay_task
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.stage_task import stage_task
 from muntin.spark.types import struct_of
+from muntin.spark.worker import settled
 
 
 def plan_pipeline(
@@ -71,7 +72,7 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
             rows = rows.where("false")  # keeps the source and its offsets in the plan without reading it
         if spec.store is None:
             rows = _by_time(rows, spec.queries)
-        parts.append(rows.mapInArrow(packer(spec, position), wire.LETTERS_DDL))
+        parts.append(rows.mapInArrow(settled(packer(spec, position)), wire.LETTERS_DDL))
     if spec.store is not None:
         parts.append(control_letters(frames[spec.streams[0].name].sparkSession, spec))
     whole = parts[0]
@@ -96,7 +97,7 @@ def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, 
         if spec.plain and level == spec.levels - 1:
             schema = struct_of(spec.queries[0].spark_schema())  # type: ignore[assignment]
         if spec.store is None:
-            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(replay_task(spec, level), schema)
+            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(settled(replay_task(spec, level)), schema)
         else:
-            letters = letters.mapInArrow(stage_task(spec, level), schema)
+            letters = letters.mapInArrow(settled(stage_task(spec, level)), schema)
     return letters
