@@ -137,8 +137,8 @@ def contests(bench: str) -> list[Contest]:
             ]
         case "window-join":
             return [
-                window_join(Load(80_000, 1), Load(500_000, 6), Load(1_500_000, 1)),
-                join3(Load(40_000, 1), Load(500_000, 4)),
+                window_join(Load(80_000, 1), Load(1_000_000, 4), Load(3_000_000, 1)),
+                join3(Load(40_000, 1), Load(700_000, 4)),
             ]
         case _:
             raise ValueError(f"unknown benchmark {bench!r}; there are sliding-sum, window-join and state-bytes")

@@ -65,7 +65,8 @@ class Feed:
             hidden = path.with_name("." + path.name)
             part = max(1, self.size // 16)  # row groups, so that a file can be read by several tasks
             data = rows(self.written, self.size, self.stream, self.rate, self.keys)
-            pq.write_table(data, hidden, compression="none", row_group_size=part)
+            # instants repeat nowhere: a dictionary of them would be as long as the column
+            pq.write_table(data, hidden, compression="none", row_group_size=part, use_dictionary=["k", "v"])
             os.utime(hidden, (1_000_000_000 + number, 1_000_000_000 + number))  # sources read in order of time
             hidden.rename(path)
             self.written += self.size

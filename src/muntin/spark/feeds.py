@@ -12,12 +12,13 @@ from muntin.cql.unparse import to_spark_sql
 from muntin.physical.shard import wire_schema
 from muntin.physical.stage import PhysicalQuery, SourceInput
 from muntin.plan.catalog import Stream
-from muntin.plan.exprs import TRUE, Expr
+from muntin.plan.exprs import TRUE, Call, Column, Expr, conjunction, conjuncts
 from muntin.spark.pack import NOW
-from muntin.spark.spec import Feed, Target
+from muntin.spark.spec import EVENT_TIME, Feed, Target
 
-Shape = tuple[int, tuple[int, ...], tuple[int, ...], bool, bool]
-"""Filter, columns, keys, whether every shard gets every row, whether hot keys are split."""
+Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], bool, bool]
+"""Filter, columns, those that must not be NULL, keys, whether every shard gets every row, whether hot keys are
+split."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,40 @@ def _plan_stream(
     exprs: dict[str, int] = {}
     shapes: dict[Shape, list[tuple[Target, SourceInput]]] = {}
     for target, source in inputs:
-        keep = -1 if source.keep == TRUE else _place(source.keep, exprs)
-        columns = tuple(_place(e, exprs) for _, e in source.columns)
+        predicate, present = _not_null(source)
+        keep = -1 if predicate == TRUE else _place(predicate, exprs)
+        columns = tuple(_place_column(e, source.stream, exprs) for _, e in source.columns)
         names = [n for n, _ in source.columns]
         keys = tuple(names.index(k) for k in source.shard_key)
-        shapes.setdefault((keep, columns, keys, source.everywhere, source.split), []).append((target, source))
+        shape = (keep, columns, present, keys, source.everywhere, source.split)
+        shapes.setdefault(shape, []).append((target, source))
     feeds = [
         Feed(
-            number=first + k, stream=position, keep=keep, columns=columns, keys=keys,
+            number=first + k, stream=position, keep=keep, columns=columns, present=present, keys=keys,
             schema=wire_schema(found[0][1]), targets=tuple(t for t, _ in found),
             level=max(depths[t.query][t.stage] for t, _ in found), everywhere=everywhere, split=split,
         )
-        for k, ((keep, columns, keys, everywhere, split), found) in enumerate(shapes.items())
+        for k, ((keep, columns, present, keys, everywhere, split), found) in enumerate(shapes.items())
     ]  # fmt: skip
     return StreamPlan(tuple(exprs), tuple(feeds))
+
+
+def _not_null(source: SourceInput) -> tuple[Expr, tuple[int, ...]]:
+    """The input's filter without its tests for NULL of columns that are shipped anyway, and the places of those."""
+    shipped = [e for _, e in source.columns]
+    rest: list[Expr] = []
+    present: list[int] = []
+    for part in conjuncts(source.keep):
+        match part:
+            case Call("is_not_null", (e,)) if e in shipped:
+                present.append(shipped.index(e))
+            case _:
+                rest.append(part)
+    return conjunction(rest), tuple(present)
+
+
+def _place_column(e: Expr, stream: Stream, exprs: dict[str, int]) -> int:
+    return EVENT_TIME if isinstance(e, Column) and e.name == stream.ts else _place(e, exprs)
 
 
 def _place(e: Expr, exprs: dict[str, int]) -> int:

@@ -21,7 +21,7 @@ from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.hot import hot_keys
 from muntin.spark.slots import slots_of_shards
-from muntin.spark.spec import Feed, PipelineSpec
+from muntin.spark.spec import EVENT_TIME, Feed, PipelineSpec
 
 FLUSH_ROWS = 1 << 20
 REPLAY_FLUSH_ROWS = 1 << 17
@@ -166,7 +166,10 @@ def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.boo
     if feed.keep >= 0:
         true = pc.fill_null(batch.column(f"e{feed.keep}"), False)
         keep = good & np.asarray(true.to_numpy(zero_copy_only=False), bool)
-    columns = [batch.column(f"e{c}") for c in feed.columns] + [pa.array(ts)]
+    columns = [batch.column("__ts" if c == EVENT_TIME else f"e{c}") for c in feed.columns] + [pa.array(ts)]
+    for column in (columns[p] for p in feed.present):
+        if column.null_count:
+            keep = keep & np.asarray(column.is_valid())
     schema = pa.schema([f for f in feed.schema if f.name != ROLE])  # roles are given when rows are sent
     arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -21,14 +21,18 @@ class Target:
     input: int
 
 
+EVENT_TIME = -1
+"""In place of a column's number: the stream's event time, which is there for every row anyway."""
+
+
 @dataclass(frozen=True)
 class Feed:
     """Rows of one stream, filtered, projected and sharded in one way: sent once, however many inputs want them.
 
-    ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep`` -1: every row);
-    ``keys`` are positions among ``columns``. ``schema`` is the wire schema of the first target, which the others share
-    but for names. ``level``: the deepest level that reads it. ``everywhere``: every shard gets every row.
-    ``split``: rows of hot keys are spread (``hot_keys``).
+    ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep`` -1: every row); ``keys``
+    and ``present`` (rows where one of them is NULL are not sent) are positions among ``columns``. ``schema`` is the
+    wire schema of the first target, which the others share but for names. ``level``: the deepest level that reads it.
+    ``everywhere``: every shard gets every row. ``split``: rows of hot keys are spread (``hot_keys``).
     """
 
     number: int
@@ -41,6 +45,7 @@ class Feed:
     level: int
     everywhere: bool = False
     split: bool = False
+    present: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
