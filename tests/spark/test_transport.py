@@ -24,13 +24,14 @@ from muntin.physical.stage import SourceInput
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells
+from muntin.spark.feeds import StreamPlan
 from muntin.spark.mail import canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
 from muntin.spark.pack import Packer, split
 from muntin.spark.pipeline import plan_pipeline
 from muntin.spark.shards import Place
 from muntin.spark.slots import slots_of_shards
-from muntin.spark.spec import PipelineSpec
+from muntin.spark.spec import EVENT_TIME, PipelineSpec
 from muntin.spark.tables import StaticTables
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
@@ -42,6 +43,12 @@ def spec_of(**options: Any) -> PipelineSpec:
     schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64())
     stream = Stream("a", schema, "ts", **options)
     return plan_pipeline((stream,), {"q": plan_query(bind(TEXT, Catalog((stream,))))}, shards=4, partitions=2)[0]
+
+
+def pipeline(text: str) -> tuple[PipelineSpec, list[StreamPlan]]:
+    schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64())
+    stream = Stream("a", schema, "ts")
+    return plan_pipeline((stream,), {"q": plan_query(bind(text, Catalog((stream,))))}, shards=4, partitions=2)
 
 
 def rows(*ts: int | None) -> pa.RecordBatch:
@@ -93,7 +100,7 @@ def test_event_times(column: pa.Array, unit: int, wanted: list[int | None]) -> N
 
 
 def test_every_slot_gets_a_header_and_rows_go_to_their_shard() -> None:
-    spec = spec_of()
+    spec = spec_of(idle_after=60)
     letters = list(Packer(spec, 0, 3).letters(iter([rows(10, 20, None, 5, 7)])))
     headers = [x for x in letters if x.kind == wire.HEADER]
     slots = slots_of_shards(4, 2)
@@ -103,6 +110,35 @@ def test_every_slot_gets_a_header_and_rows_go_to_their_shard() -> None:
     assert all(x.slot == slots[x.shard] for x in data)
     keys = [k for x in data for k in wire.decode(x.blob, spec.feeds[0].schema).column(0).to_pylist()]
     assert sorted(keys) == [0, 3, 4]
+
+
+def test_processing_time_comes_with_the_rows_only_where_it_matters() -> None:
+    packer = Packer(spec_of(), 0, 3, now=5)
+    assert wire.read_header([*packer.letters(iter([rows(10).drop_columns(["__now"])]))][-1].blob)[1] == 5
+    assert (spec_of().timed, spec_of(idle_after=60).timed) == (False, True)
+
+
+def test_the_event_time_is_sent_once_and_a_null_key_not_at_all() -> None:
+    text = "SELECT x.ts, y.v FROM a x [RANGE 5 SECONDS], a y [RANGE 5 SECONDS] WHERE x.k = y.k AND x.v > 3"
+    spec, plans = pipeline(text)
+    assert plans[0].exprs == ("(`v` > 3L)", "`k`", "`v`")
+    left, right = spec.feeds
+    assert (left.keep, left.columns, left.present) == (0, (EVENT_TIME, 1), (1,))
+    assert (right.keep, right.columns, right.present) == (-1, (2, 1), (1,))
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "__ts": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
+            "e0": pa.array([True, True, None]),
+            "e1": pa.array([7, None, 8]),
+            "e2": pa.array([4, 5, None], pa.int64()),
+        }
+    )
+    sent: dict[int, list[Any]] = {0: [], 1: []}
+    for letter in Packer(spec, 0, 0).letters(iter([batch])):
+        if letter.kind == wire.ROWS:
+            found = wire.decode(letter.blob, spec.feeds[letter.target].schema)
+            sent[letter.target] += found.column(spec.feeds[letter.target].keys[0]).to_pylist()
+    assert sent[0] == [7] and sorted(sent[1]) == [7, 8]
 
 
 def test_an_empty_partition_sends_headers_too() -> None:
