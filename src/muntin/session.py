@@ -222,8 +222,9 @@ class Session:
             raise ConfigError(f"aggregate {name!r}: the name must be one word of letters, digits and underscores")
         if self.catalog.function(name):
             raise ConfigError(f"there is an aggregate {name!r} already (names do not tell cases apart)")
-        known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name))
-        self.functions[name] = evaluator(name, aggregate)
+        code = evaluator(name, aggregate)
+        known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name), code.invertible)
+        self.functions[name] = code
         self.catalog = replace(self.catalog, functions=(*self.catalog.functions, known))
 
     def _free(self, name: str) -> None:

@@ -29,11 +29,19 @@ class Folded:
         return a + b
 
     def finish(self, state: list[Any]) -> Any:
-        return self.answer(state) if state else None
+        return self.answer(sorted(state)) if state else None
+
+
+class Taken(Folded):
+    """The same, and values can be taken away: one that is not there is an error."""
+
+    def subtract(self, state: list[Any], value: Any) -> list[Any]:
+        state.remove(value)
+        return state
 
 
 FUNCTIONS = (
-    AggregateFunction("squares", pa.int64(), pa.int64()),
+    AggregateFunction("squares", pa.int64(), pa.int64(), inverse=True),
     AggregateFunction("joined", pa.string(), pa.string()),
     AggregateFunction("runner_up", pa.int64(), pa.int64()),
 )
@@ -43,7 +51,7 @@ PLAIN: dict[str, Callable[[Sequence[Any]], Any]] = {
     "runner_up": lambda values: values[-2] if len(values) > 1 else None,
 }
 """From the values in order, at least one, to the answer: what the evaluator calls."""
-CODE = {name: evaluator(name, Folded(answer)) for name, answer in PLAIN.items()}
+CODE = {f.name: evaluator(f.name, (Taken if f.inverse else Folded)(PLAIN[f.name])) for f in FUNCTIONS}
 
 
 def called(name: str, arg: str) -> str:

@@ -113,7 +113,7 @@ class AggregateCalls:
                 f"{known.name} takes {to_spark(known.argument)}, not {describe(value)}: write CAST(...)"
             )
         arg = value if known.argument is None else coerce(value, known.argument)
-        return Agg(fn, arg, known.result or arg.type)
+        return Agg(fn, arg, known.result or arg.type, inverse=known.inverse)
 
     def _quantile(self, node: exp.Expr) -> float:
         """The second argument of QUANTILE: a number from 0 to 1."""

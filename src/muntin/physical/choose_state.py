@@ -39,7 +39,7 @@ INDEXED: dict[Pattern, str] = {
 
 def folds(aggs: Sequence[tuple[str, Agg]], ticks: Ticks | None) -> bool:
     """Whether an aggregate of unsigned rows keeps pane partials: its rows' validity is moved to evaluation instants,
-    and the rows of a pane can be told by a count, an exact sum, a least and a greatest value."""
+    and the rows of a pane can be told by a count, an exact sum, a least and a greatest value, or a user's state."""
     return ticks is not None and all(_foldable(a) for _, a in aggs)
 
 
@@ -49,8 +49,8 @@ def _foldable(agg: Agg) -> bool:
             return True
         case "sum" | "avg":
             return agg.arg is not None and not pa.types.is_floating(agg.arg.type)
-        case _:
-            return False
+        case fn:
+            return fn.startswith("udaf:") and not agg.inverse  # taking values away costs less than merging panes
 
 
 def _entries(op: GraphJoin) -> str:

@@ -11,9 +11,7 @@ Everything here is frozen and picklable: it is shipped to the workers and its ``
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ import pyarrow as pa
 from muntin.core.schema import Field, Schema
 from muntin.physical.join_graph import GraphJoin
 from muntin.physical.signature import stable_text
+from muntin.plan.aggregates import Evaluate
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Agg, Expr
 from muntin.plan.windows import QueryOptions, Ticks, Window
@@ -340,7 +339,7 @@ class PhysicalQuery:
     ticks: Ticks | None
     schema: Schema
     shows_op: bool
-    functions: tuple[tuple[str, Callable[[pa.Array], Any]], ...] = field(default=(), repr=False, compare=False)
+    functions: tuple[tuple[str, Evaluate], ...] = field(default=(), repr=False, compare=False)
     """User-defined aggregates by name: a group's values (in order) to one value."""
 
     present: tuple[str, ...] = field(default=(), compare=False)

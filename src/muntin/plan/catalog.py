@@ -92,12 +92,13 @@ class AggregateFunction:
     """A user-defined aggregate over one argument, as queries see it; its code is the runtime's business.
 
     ``argument``: the type that arguments are cast to (None: any type, as it comes). ``result``: the type of the value
-    (None: the argument's type).
+    (None: the argument's type). ``inverse``: values can be taken away from its state.
     """
 
     name: str
     argument: pa.DataType | None = None
     result: pa.DataType | None = None
+    inverse: bool = False
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ class Agg:
     ``fn``: count, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between neighbours);
     stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then by value, NULL least; NULL counts as a
     value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the
-    catalog's function. ``_distinct`` after one of ``ONCE``: each value counts once.
+    catalog's function (``inverse``: it can take values away). ``_distinct`` after one of ``ONCE``: each value counts
+    once.
 
     FILTER (WHERE c) is the argument ``only(c, x)``: for first and last the rows where c is true are all there are, for
     the others the NULLs that it makes are skipped.
@@ -93,6 +94,7 @@ class Agg:
     arg: Expr | None
     type: pa.DataType
     param: float | None = None
+    inverse: bool = False
 
     @property
     def base(self) -> str:

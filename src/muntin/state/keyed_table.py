@@ -18,7 +18,7 @@ LIVE = "__live"
 
 
 class KeyedTable:
-    """Keys with dense ids, ``live`` counts and named int64 counters, all arrays indexed by id.
+    """Keys with dense ids, ``live`` counts, named int64 counters and named blobs (bytes or None), all arrays by id.
 
     Loading costs one pass over the keys; ``ids_of`` one hash access a row.
     """
@@ -28,6 +28,7 @@ class KeyedTable:
         self.keys = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in keys], schema=keys)
         self.live: NDArray[np.int64] = np.empty(0, np.int64)
         self.counters: dict[str, NDArray[np.int64]] = {}
+        self.blobs: dict[str, NDArray[np.object_]] = {}
         self._load()
 
     def __len__(self) -> int:
@@ -40,7 +41,8 @@ class KeyedTable:
         names = self.keys.schema.names
         keys = _concat([c.select(names) for c in chunks], self.keys.schema)
         rows = sum(c.num_rows for c in chunks)
-        counters = sorted({n for c in chunks for n in c.schema.names if n not in names})
+        kinds = {f.name: f.type for c in chunks for f in c.schema if f.name not in names}
+        counters = sorted(n for n, t in kinds.items() if not pa.types.is_binary(t))
         ids, count, first = key_ids(keys.columns, rows)
         newest = np.empty(count, np.int64)
         newest[ids] = np.arange(rows)
@@ -51,6 +53,12 @@ class KeyedTable:
                 self.live = joined
             else:
                 self.counters[name] = joined
+        for name in kinds.keys() - set(counters):
+            self.blobs[name] = np.concatenate([_blob(c, name) for c in chunks])[newest]
+
+    def blob(self, name: str) -> NDArray[np.object_]:
+        """The blobs of that name, None where never set. The array is live."""
+        return self.blobs.setdefault(name, np.full(len(self), None, np.object_))
 
     def counter(self, name: str) -> NDArray[np.int64]:
         """The counter of that name, zero where never set. The array is live: kernels write into it."""
@@ -74,6 +82,7 @@ class KeyedTable:
         if more > 0:
             self.live = np.append(self.live, np.zeros(more, np.int64))
             self.counters = {n: np.append(a, np.zeros(more, np.int64)) for n, a in self.counters.items()}
+            self.blobs = {n: np.append(a, np.full(more, None, np.object_)) for n, a in self.blobs.items()}
 
     def save(self, touched: NDArray[np.int64]) -> None:
         """Write the touched keys as a delta, or everything live when the deltas have outgrown it."""
@@ -94,11 +103,21 @@ class KeyedTable:
         for name, values in self.counters.items():
             arrays.append(pa.array(values[ids]))
             names.append(name)
+        for name, blobs in self.blobs.items():
+            arrays.append(pa.array(blobs[ids].tolist(), pa.binary()))
+            names.append(name)
         self._state.append(self._structure, pa.RecordBatch.from_arrays(arrays, names=names))
 
 
 def _counter(rows: pa.RecordBatch, name: str) -> NDArray[np.int64]:
     return int64s(rows, name) if name in rows.schema.names else np.zeros(rows.num_rows, np.int64)
+
+
+def _blob(rows: pa.RecordBatch, name: str) -> NDArray[np.object_]:
+    found = np.full(rows.num_rows, None, np.object_)
+    if name in rows.schema.names:
+        found[:] = rows.column(name).to_pylist()
+    return found
 
 
 def _concat(parts: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

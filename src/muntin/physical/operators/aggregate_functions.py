@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -18,12 +17,17 @@ from muntin.physical.operators.accumulators import (
 )
 from muntin.physical.operators.distinct_values import CountDistinct, OfDistinct
 from muntin.physical.operators.extremes import Extreme
-from muntin.physical.operators.multisets import Collect, OrderStatistic, UserDefined
+from muntin.physical.operators.multisets import Collect, OrderStatistic
 from muntin.physical.operators.panes import partial_name
+from muntin.physical.operators.user_defined import MergedStates, RunningState, UserDefined
+from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
 
+Functions = Mapping[str, Evaluate]
+"""The code of user-defined aggregates by name."""
 
-def partial_accumulator(name: str, agg: Agg, arg: str) -> Accumulator:
+
+def partial_accumulator(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
     """The accumulator of an aggregate over pane partials; ``arg``: its argument's column before they were folded."""
     match agg.fn:
         case "count":
@@ -34,12 +38,14 @@ def partial_accumulator(name: str, agg: Agg, arg: str) -> Accumulator:
             return SumExact(name, partial_name(arg, "sum"), "avg", agg.type, partial_name(arg, "count"))
         case "min" | "max":
             return Extreme(name, partial_name(arg, agg.fn), agg.fn)
+        case fn if fn.startswith("udaf:"):
+            return MergedStates(name, partial_name(arg, fn), functions[fn.removeprefix("udaf:")], agg.type)
         case _:
             raise ValueError(f"aggregate {agg.fn!r} has no partials")
 
 
 def accumulator(
-    name: str, agg: Agg, arg: str, signed: bool, functions: Mapping[str, Callable[[pa.Array], Any]]
+    name: str, agg: Agg, arg: str, signed: bool, functions: Functions
 ) -> Accumulator:
     """The accumulator of an aggregate, kept under ``name``; ``arg``: its argument's column ("" for COUNT(*)).
 
@@ -71,6 +77,7 @@ def accumulator(
         case "first" | "last":
             return OrderStatistic(name, "value", 0.0 if agg.fn == "first" else 1.0, pair=arg)
         case fn if fn.startswith("udaf:"):
-            return UserDefined(name, arg, functions[fn.removeprefix("udaf:")], agg.type)
+            how = RunningState if agg.inverse else UserDefined
+            return how(name, arg, functions[fn.removeprefix("udaf:")], agg.type)
         case _:
             raise ValueError(f"unknown aggregate {agg.fn!r}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from muntin.plan.aggregates import Evaluate
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Context:
     instants: NDArray[np.int64] | None
     pane: int | None
     fifo: tuple[bool, ...] = ()
-    functions: Mapping[str, Callable[[pa.Array], Any]] = field(default_factory=dict)
+    functions: Mapping[str, Evaluate] = field(default_factory=dict)
     """User-defined aggregates by name."""
     scan: bool = False
     """Whether expired rows are found by looking at all (strategy "direct")."""

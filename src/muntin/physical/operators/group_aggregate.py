@@ -42,7 +42,7 @@ def group_aggregate(
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
     if op.panes:
-        rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)))
+        rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)), ctx.functions)
     if batch.sign is not None:
         rows = rows.append_column(WEIGHT, pa.array(batch.sign))
     events = _events(op, state, name, rows, ctx)
@@ -80,7 +80,7 @@ def _accumulators(
 ) -> list[Accumulator]:
     named = zip((f"{name}.{n}" for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
     if op.panes:
-        return [partial_accumulator(n, a, column) for n, (a, column) in named]
+        return [partial_accumulator(n, a, column, ctx.functions) for n, (a, column) in named]
     return [accumulator(n, a, column, signed, ctx.functions) for n, (a, column) in named]
 
 

@@ -6,9 +6,7 @@ aggregates. State: rows by (group, value), written for the pairs that changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -129,28 +127,12 @@ class Collect:
     arg: str
 
     def values(self, replay: Replay) -> pa.Array:
-        offsets, items = _lists(replay, f"{self.name}.values", self.arg)
+        offsets, items = lists(replay, f"{self.name}.values", self.arg)
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)
 
 
-@dataclass(frozen=True)
-class UserDefined:
-    """A user's aggregate: ``evaluate`` takes the group's values (an Arrow array, in order of value) to one value."""
-
-    name: str
-    arg: str
-    evaluate: Callable[[pa.Array], Any]
-    type: pa.DataType
-
-    def values(self, replay: Replay) -> pa.Array:
-        offsets, items = _lists(replay, f"{self.name}.values", self.arg)
-        results = [
-            self.evaluate(items.slice(a, b - a)) for a, b in zip(offsets.tolist(), offsets[1:].tolist(), strict=False)
-        ]
-        return pa.array(results, self.type)
-
-
-def _lists(replay: Replay, structure: str, arg: str) -> tuple[Ints, pa.Array]:
+def lists(replay: Replay, structure: str, arg: str) -> tuple[Ints, pa.Array]:
+    """The values of the group at each emission, in order: offsets by emission, and the values."""
     ev, plan = replay.events, replay.schedule
     found = _ordered(replay, structure, [arg])
     counts = found.pairs.live[found.pair].copy()

@@ -20,6 +20,8 @@ from muntin.kernels.keys import first_rows, key_ids
 from muntin.kernels.sums import fits_int64
 from muntin.physical.operators.accumulators import decimals, int128_words
 from muntin.physical.operators.extremes import order_keys
+from muntin.physical.operators.user_defined import states
+from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
 from muntin.state.window_rows import EXP, START, int64s, timed
 
@@ -28,7 +30,8 @@ ROWS = "__n"
 
 Ints = NDArray[np.int64]
 Wanted = Mapping[str, frozenset[str]]
-"""By argument column ("" for COUNT(*)): the partials wanted of it, among count, sum, min and max."""
+"""By argument column ("" for COUNT(*)): the partials wanted of it, among count, sum, min, max and the states of
+user-defined aggregates (``udaf:name``)."""
 
 
 def wanted_of(aggs: Iterable[tuple[Agg, str]]) -> Wanted:
@@ -45,7 +48,9 @@ def partial_name(column: str, part: str) -> str:
     return f"{column}.{part}" if column else ROWS
 
 
-def fold_panes(rows: pa.RecordBatch, groups: tuple[str, ...], wanted: Wanted) -> pa.RecordBatch:
+def fold_panes(
+    rows: pa.RecordBatch, groups: tuple[str, ...], wanted: Wanted, functions: Mapping[str, Evaluate] | None = None
+) -> pa.RecordBatch:
     """Interval rows (groups, arguments, start, exp) as partials, in order of start."""
     times = [pa.array(int64s(rows, n)) for n in (START, EXP)]
     ids, count, first = key_ids([*times, *(rows.column(n) for n in groups)], rows.num_rows)
@@ -59,8 +64,13 @@ def fold_panes(rows: pa.RecordBatch, groups: tuple[str, ...], wanted: Wanted) ->
     columns = {n: rows.column(n).take(index) for n in groups}
     for name, parts in sorted(wanted.items()):
         for part in sorted(parts):
-            summed = part == "sum"
-            made = _sums(rows, name, ids, count, words[name]) if summed else _picked(rows, name, part, ids, count)
+            match part:
+                case "sum":
+                    made = _sums(rows, name, ids, count, words[name])
+                case _ if part.startswith("udaf:"):
+                    made = states(rows.column(name), ids, count, (functions or {})[part.removeprefix("udaf:")])
+                case _:
+                    made = _picked(rows, name, part, ids, count)
             columns[partial_name(name, part)] = made
     plain = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
     folded = timed(plain, *(int64s(rows, n)[first] for n in (START, EXP)))
