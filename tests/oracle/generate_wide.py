@@ -6,7 +6,7 @@ A query is a text with a place ``{a}`` for each source: ``WideQuery.cql`` fills 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -33,6 +33,7 @@ class WideSource:
 
     ``window``: range | now | unbounded | rows | table; lengths and slides in time units, or in rows. ``mixed``: a
     window of time that slides by rows, or of rows that slides in time. ``internal``: results stay (thesis 3.3.2).
+    ``view``: the name under which the query is registered ("": it stands in the text).
     """
 
     of: str | WideQuery
@@ -43,6 +44,7 @@ class WideSource:
     by: tuple[str, ...] = ()
     mixed: bool = False
     internal: bool = False
+    view: str = ""
 
     @property
     def stream(self) -> str:
@@ -56,7 +58,7 @@ class WideSource:
 
     def cql(self, unit: int) -> str:
         """The source as CQL writes it."""
-        text = self.of if isinstance(self.of, str) else f"({self.of.cql(unit)})"
+        text = self.of if isinstance(self.of, str) else self.view or f"({self.of.cql(unit)})"
         return f"{text}{self.spec(unit)} AS {self.alias}"
 
     def places(self, unit: int) -> dict[str, str]:
@@ -128,7 +130,10 @@ class WideCase(Case):
     def catalog(self) -> Catalog:
         schema = Schema.of(k=pa.int64(), s=pa.string(), v=pa.int64())
         tables = tuple(Table(n, schema, TABLE_KINDS[n]) for n in self.tables)
-        return Catalog(super().catalog.streams, tables, functions=FUNCTIONS)
+        catalog = Catalog(super().catalog.streams, tables, functions=FUNCTIONS)
+        for name, text in views_of(self.query, self.unit) if isinstance(self.query, WideQuery) else ():
+            catalog = catalog.with_view(name, text)
+        return catalog
 
 
 def draw_wide_case(seed: int) -> WideCase:
@@ -140,7 +145,7 @@ def draw_around(rng: Random, seed: int, draw_query: Callable[[Random], WideQuery
     """A case whose query comes from ``draw_query``: streams, tables and options that fit it."""
     unit = rng.choice(list(UNIT_WORDS))
     clock = rng.random() < 0.2
-    query = draw_query(rng)
+    query = with_views(draw_query(rng), Random(f"views {seed}"))
     used = sorted(set(_streams(query)))
     slack = {n: rng.choice((0, 0, 1, 4)) for n in used}
     base = rng.choice((0, 7, -6, 1_700_000_000))
@@ -150,6 +155,26 @@ def draw_around(rng: Random, seed: int, draw_query: Callable[[Random], WideQuery
         streams[n] = [{**r, "ts": _as_time(r["ts"], unit, clock)} for r in rows]
     tables = {n: draw_updates(rng, n, base, unit) for n in sorted(set(_tables(query)))}
     return WideCase(seed, unit, clock, streams, slack, query, draw_options(rng, query, unit), tables)
+
+
+def with_views(query: WideQuery, rng: Random) -> WideQuery:
+    """The query with some of its sub-queries as views, sub-queries of views too."""
+    sources = []
+    for s in query.sources:
+        if isinstance(s.of, WideQuery):
+            name = f"view_{rng.randrange(10**6)}" if rng.random() < 0.3 else ""
+            s = replace(s, of=with_views(s.of, rng), view=name)
+        sources.append(s)
+    return replace(query, sources=tuple(sources))
+
+
+def views_of(query: WideQuery, unit: int) -> Iterator[tuple[str, str]]:
+    """Names and texts of the views, those inside a view before it."""
+    for s in query.sources:
+        if isinstance(s.of, WideQuery):
+            yield from views_of(s.of, unit)
+            if s.view:
+                yield s.view, s.of.cql(unit)
 
 
 def _streams(query: WideQuery) -> list[str]:

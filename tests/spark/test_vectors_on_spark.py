@@ -19,7 +19,11 @@ def cases() -> list[VectorCase]:
     return [c for p in sorted(VECTORS.glob("*.json")) for c in load_cases(p) if c.skip is None]
 
 
-@pytest.mark.parametrize("every", [27, pytest.param(1, marks=pytest.mark.slow)], ids=["eight", "all"])
+@pytest.mark.parametrize(
+    "every",
+    [27, pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.slow)],
+    ids=["eight", "forty", "all"],
+)
 def test_vectors_pass_on_spark(spark: Any, tmp_path: Path, every: int) -> None:
     chosen = cases()[::every]
     assert len(chosen) >= 8
