@@ -392,11 +392,12 @@ class Query:
     ) -> Query:
         """Set the sink for ``session.start``.
 
-        Spark format and path, ``"memory"`` (see ``rows``), ``"blackhole"`` (rows are counted and dropped), or a function
-        of (df, batch id).
+        Spark format and path, ``"memory"`` (see ``rows``), ``"blackhole"`` (rows are counted and dropped), or a
+        function of (df, batch id).
 
-        parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``. Parquet with no option but
-        ``compression``, on the checkpoint's file system, is written by the workers, which spares the way through the JVM.
+        parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``. Parquet with no option
+        but ``compression``, on the checkpoint's file system, is written by the workers: that spares the way through
+        the JVM.
         """
         self.sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self
