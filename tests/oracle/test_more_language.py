@@ -165,6 +165,53 @@ def further_out(rng: Random, draw: Draw) -> Shape:
             return f"SELECT a.k AS c0, COUNT(*) AS c1 FROM {{a}} WHERE {filters} GROUP BY a.k HAVING {test}", None
 
 
+# --- IN with several columns ------------------------------------------------------------------------------------------
+
+
+def draw_pairs_case(seed: int) -> WideCase:
+    """The case of a seed."""
+    return draw_around(Random(f"pairs {seed}"), seed, _pairs)
+
+
+def _pairs(rng: Random) -> WideQuery:
+    draw = Draw(rng, deep=False)
+    draw.source("a")
+    draw.source("b")
+    names = rng.sample(("k", "v", "s", "j"), rng.choice((2, 2, 3)))
+    others = [rng.choice({"s": "s"}.get(n, "kvj")) for n in names]
+    inside = rng.choice(("TRUE", "b.v > 0", "b.x = a.x", "b.m <> a.m AND b.v < 4"))
+    mark = _row_in(rng.choice(("", "NOT ")), [f"a.{n}" for n in names], [f"b.{n}" for n in others], inside)
+    plain = _condition(rng, "a")
+    text = rng.choice(
+        (
+            f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} WHERE {mark}",
+            f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} WHERE {mark} AND {plain}",
+            f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} WHERE {plain} OR {mark}",
+            f"SELECT a.k AS c0, a.v AS c1 FROM {{a}} WHERE NOT ({plain} AND {mark})",
+            f"SELECT a.k AS c0, {mark} AS c1 FROM {{a}}",
+        )
+    )
+    return WideQuery(text, tuple(draw.sources), rng.choice(("Istream", "Dstream", "Rstream", None, None)))
+
+
+def _row_in(word: str, xs: list[str], ys: list[str], inside: str) -> str:
+    """DuckDB compares rows as structs, in which NULL equals NULL: there the three truth values are counted."""
+    equal = " AND ".join(f"{x} = {y}" for x, y in zip(xs, ys, strict=True))
+    counted = (
+        f"CASE WHEN COUNT(*) FILTER (WHERE {equal}) > 0 THEN TRUE "
+        f"WHEN COUNT(*) FILTER (WHERE ({equal}) IS NULL) > 0 THEN NULL ELSE FALSE END"
+    )
+    cql = f"({', '.join(xs)}) {word}IN (SELECT {', '.join(ys)} FROM {{b}} WHERE {inside})"
+    return f"<<{cql}|({word}(SELECT {counted} FROM {{b}} WHERE {inside}))>>"
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_rows_in_sub_queries_agree(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        oracles.check(seed, draw_pairs_case)
+        assert local.check(seed, draw_pairs_case) == "PASS"
+
+
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 

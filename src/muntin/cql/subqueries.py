@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal as OneOf
 from typing import Protocol
 
 import pyarrow as pa
@@ -38,6 +39,8 @@ _PLAIN_KEYS = {"expressions", "from_", "joins", "where"}
 ONE, ZERO = Literal(1, pa.int64()), Literal(0, pa.int64())
 FALSE = Literal(False, BOOL)
 _COUNT = Agg("count", None, pa.int64())
+
+Which = OneOf["equal", "possible", "any"]
 
 
 @dataclass(frozen=True)
@@ -166,18 +169,22 @@ class SubQueries:
     def member(self, node: exp.In, binder: ExprBinder) -> Expr:
         """``x IN (SELECT y ...)`` inside an expression, from counts of rows: those with ``y = x``, all, and those
         without a y. Where it makes no difference whether it is false or NULL, the first will do."""
-        x = self._listed(node, binder)
-        equal, y = self._candidates(node, x, True)
+        xs = self._listed(node, binder)
+        equal, _ = self._candidates(node, xs, "equal")
         found = _some(self._counted(equal, node))
         if id(node) in self._plain_true:
             return found
-        inner, y = self._candidates(node, x, False)
+        unknown_ = Literal(None, BOOL)
+        if len(xs) > 1:
+            possible, _ = self._candidates(node, xs, "possible")
+            return choose([(found, TRUE), (_some(self._counted(possible, node)), unknown_)], FALSE)
+        (x,), (inner, (y,)) = xs, self._candidates(node, xs, "any")
         self._only(y, {f.name for f in inner.node.schema}, node)
         unknown = Agg("count", Call("only", (Call("is_null", (y,), BOOL), ONE), ONE.type), ONE.type)
         counts = self._apply(inner.node, inner.correlated, [("n", _COUNT), ("z", unknown)], node)
         none = Call("eq", (counts["n"], ZERO), BOOL)
         open_ = logic("or", Call("is_null", (x,), BOOL), _some(counts["z"]))
-        return choose([(found, TRUE), (none, FALSE), (open_, Literal(None, BOOL))], FALSE)
+        return choose([(found, TRUE), (none, FALSE), (open_, unknown_)], FALSE)
 
     def _counted(self, inner: Inner, node: exp.Expr) -> Column:
         return self._apply(inner.node, inner.correlated, [("n", _COUNT)], node)["n"]
@@ -244,45 +251,54 @@ class SubQueries:
 
     def _member(self, node: exp.In, anti: bool, binder: ExprBinder) -> None:
         """``x [NOT] IN (SELECT y ...)``, alone."""
-        x = self.lift(self._listed(node, binder), node.this)
-        inner, y = self._candidates(node, x, not anti)
+        xs = [self.lift(x, node.this) for x in self._listed(node, binder)]
         if not anti:
-            return self._semi(inner, node, False)
-        pair = self._equal(x, y, node)
+            return self._semi(self._candidates(node, xs, "equal")[0], node, False)
+        if len(xs) > 1:
+            return self._semi(self._candidates(node, xs, "possible")[0], node, True)
+        inner, ys = self._candidates(node, xs, "any")
+        pair = self._equal(xs[0], ys[0], node)
         assert isinstance(pair, Call)
         predicate = self._predicate(conjunction(inner.correlated), inner.node, node)
         self.flush()
         self.steps.append(SemiStep(inner.node, predicate, True, (pair.args[0], pair.args[1])))
 
-    def _listed(self, node: exp.In, binder: ExprBinder) -> Expr:
-        """x of ``x IN (SELECT ...)``."""
-        if isinstance(node.this, exp.Tuple):
-            raise self.ctx.at(node).unsupported("IN with several columns is not supported: write EXISTS (...)")
-        return binder.bind(node.this)
+    def _listed(self, node: exp.In, binder: ExprBinder) -> list[Expr]:
+        """x of ``x IN (SELECT ...)``; of ``(x1, x2) IN ...`` all of them."""
+        return [binder.bind(x) for x in (node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this])]
 
-    def _candidates(self, node: exp.In, x: Expr, equal: bool) -> tuple[Inner, Expr]:
-        """The rows of ``IN (SELECT y ...)`` and y; ``equal``: those with ``y = x``."""
+    def _candidates(self, node: exp.In, xs: list[Expr], which: Which) -> tuple[Inner, list[Expr]]:
+        """Rows of ``IN (SELECT y ...)`` and their ys: those with ``y = x``, those where that is not false, or any."""
         tree = unwrapped(node.args["query"])
         ys: list[Expr] = []
 
         def listed(scope: Scope) -> list[Expr]:
             assert isinstance(tree, exp.Select)
-            items = tree.expressions
-            self._one_column(2 if items[0].is_star else len(items), node)
-            y = items[0].this if isinstance(items[0], exp.Alias) else items[0]
-            ys.append(ExprBinder(scope, self.ctx.text, "SELECT", self.ctx.options.zone).bind(y))
-            return [self._equal(x, ys[0], node)] if equal else []
+            items = [i.this if isinstance(i, exp.Alias) else i for i in tree.expressions]
+            self._as_many(-1 if any(i.is_star for i in items) else len(items), xs, node)
+            ys.extend(ExprBinder(scope, self.ctx.text, "SELECT", self.ctx.options.zone).bind(i) for i in items)
+            return self._matching(xs, ys, which, node)
 
         inner = self._rows(tree, listed)
         if not ys:
             fields = inner.node.schema.fields
-            self._one_column(len(fields), node)
-            ys.append(Column(fields[0].name, fields[0].type))
-            if equal:
-                inside, outside = by_correlation(self._equal(x, ys[0], node), {f.name for f in fields})
-                right = Filter(inner.node, conjunction(inside)) if inside else inner.node
-                inner = replace(inner, node=right, correlated=outside)
-        return inner, ys[0]
+            self._as_many(len(fields), xs, node)
+            ys.extend(Column(f.name, f.type) for f in fields)
+            condition = conjunction(self._matching(xs, ys, which, node))
+            inside, outside = by_correlation(condition, {f.name for f in fields})
+            right = Filter(inner.node, conjunction(inside)) if inside else inner.node
+            inner = replace(inner, node=right, correlated=outside)
+        return inner, ys
+
+    def _matching(self, xs: list[Expr], ys: list[Expr], which: Which, node: exp.Expr) -> list[Expr]:
+        pairs = [self._equal(x, y, node) for x, y in zip(xs, ys, strict=True)]
+        match which:
+            case "equal":
+                return pairs
+            case "possible":
+                return [Call("coalesce", (conjunction(pairs), TRUE), BOOL)]
+            case "any":
+                return []
 
     def _equal(self, x: Expr, y: Expr, node: exp.Expr) -> Expr:
         try:
@@ -305,6 +321,16 @@ class SubQueries:
             raise self.ctx.at(node).unsupported(
                 f"{stray.name} belongs to the enclosing query: here a sub-query computes over its own columns; "
                 "compute with it outside"
+            )
+
+    def _as_many(self, n: int, xs: list[Expr], node: exp.Expr) -> None:
+        """``n``: columns of the sub-query (-1: * stands for them)."""
+        if len(xs) == 1:
+            self._one_column(n, node)
+        elif n != len(xs):
+            raise self.ctx.at(node).error(
+                f"left of IN are {len(xs)} values, the sub-query has "
+                + ("*: name its columns" if n < 0 else f"{n} column{'s' if n > 1 else ''}")
             )
 
     def _one_column(self, n: int, node: exp.Expr) -> None:
