@@ -396,7 +396,8 @@ def test_empty_columns(fn: str) -> None:
     arity = {"case": 3, "substring": 3, "replace": 3}.get(fn, 1 if fn in UNARY_NAMES else 2)
     kinds = [STR, I32, I32] if fn == "substring" else [F64, I32] if fn == "round" else [kind] * arity
     result_kind = BOOL if fn in COMPARE or fn in {"eq_null_safe", "in", "like", "is_null", "is_not_null"} else kind
-    result_kind = I32 if fn == "length" else pa.struct([("at", kind), ("value", kind)]) if fn == "pair" else result_kind
+    result_kind = I32 if fn == "length" else result_kind
+    result_kind = pa.struct([("at", kind), ("value", kind)]) if fn in ("pair", "row") else result_kind
     batch, expr = columns_and_call(fn, result_kind, [([], k) for k in kinds])
     result = evaluate(expr, batch)
     assert len(result) == 0 and result.type == result_kind

@@ -73,9 +73,12 @@ class AggregateCalls:
             raise place.unsupported(f"{name} takes one argument")
         distinct = isinstance(arg, exp.Distinct)
         if isinstance(arg, exp.Distinct):
+            if len(arg.expressions) > 1 and fn == "count":
+                return self._rows_counted(arg.expressions, node)
             if len(arg.expressions) != 1 or fn not in ONCE | {"min", "max"}:
                 raise place.unsupported(
-                    "DISTINCT goes with one argument, and not into FIRST, LAST and aggregates of your own"
+                    "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
+                    "your own"
                 )
             arg = arg.expressions[0]
         if isinstance(arg, exp.Star) and fn == "count" and not distinct:
@@ -91,6 +94,14 @@ class AggregateCalls:
         self._check(fn, f"{name}(DISTINCT)" if distinct else name, once, value, node)
         param = self._quantile(node) if fn == "quantile" else None
         return Agg(f"{fn}_distinct" if once else fn, value, _type(fn, value.type), param)
+
+    def _rows_counted(self, args: list[exp.Expr], node: exp.Expr) -> Agg:
+        """COUNT(DISTINCT x, y): rows of values without a NULL."""
+        values = tuple(self._argument("COUNT", a) for a in args)
+        for value in values:
+            self._check("count", "COUNT(DISTINCT)", True, value, node)
+        fields = [(f"c{i}", v.type) for i, v in enumerate(values)]
+        return Agg("count_distinct", Call("row", values, pa.struct(fields)), pa.int64())
 
     def _argument(self, name: str, arg: exp.Expr) -> Expr:
         binder = ExprBinder(self.scope, self.text, f"the argument of {name}", self.zone, catalog=self.catalog)

@@ -76,6 +76,10 @@ class Renderer:
                 return f"CASE WHEN {texts[0]} THEN {texts[1]} END"
             case "pair":
                 return f"named_struct('at', {texts[0]}, 'value', {texts[1]})"
+            case "row":
+                there = " AND ".join(f"{x} IS NOT NULL" for x in texts)
+                fields = ", ".join(f"'{f.name}', {x}" for f, x in zip(t, texts, strict=True))
+                return f"CASE WHEN {there} THEN named_struct({fields}) END"
             case "cast":
                 trying = self.ansi_safe and family(args[0].type) == "string" and family(t) != "string"
                 return f"{'try_cast' if trying else 'CAST'}({texts[0]} AS {to_spark(t)})"
@@ -93,7 +97,8 @@ class Renderer:
                 return self._call_of(a, a.arg)
 
     def _call_of(self, a: Agg, arg: Expr) -> str:
-        inner = f"{'DISTINCT ' if a.distinct else ''}{self.expr(arg)}"
+        parts = arg.args if isinstance(arg, Call) and arg.fn == "row" else (arg,)
+        inner = f"{'DISTINCT ' if a.distinct else ''}{', '.join(map(self.expr, parts))}"
         match a.base:
             case "quantile":
                 return f"PERCENTILE({inner}, {_double(a.param or 0.0)})"

@@ -222,6 +222,14 @@ def _pair(args: Sequence[Value], kind: pa.DataType) -> Value:
     return pa.StructArray.from_arrays(parts, fields=list(kind))
 
 
+def _row(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """A struct of the values, NULL where one of them is."""
+    whole = _pair(args, kind)
+    there = [p.is_valid() for p in whole.flatten()]
+    missing = pc.invert(reduce(pc.and_, there))
+    return pa.StructArray.from_arrays(whole.flatten(), fields=list(kind), mask=missing)
+
+
 TABLE: Mapping[str, Function] = {
     **maths.TABLE,
     **text.TABLE,
@@ -247,5 +255,6 @@ TABLE: Mapping[str, Function] = {
     "in": _in,
     "cast": lambda args, kind: cast_value(args[0], kind),
     "pair": _pair,
+    "row": _row,
 }
 """Every function of ``plan.exprs.FUNCTIONS``: evaluated arguments and the result type in, values out."""

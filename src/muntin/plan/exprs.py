@@ -22,6 +22,8 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
     # (event time, value) as one sortable value, for FIRST and LAST
     + ["pair"]
+    # row(x, y, ...): values as one, NULL if one of them is; the argument of COUNT(DISTINCT x, y)
+    + ["row"]
     # only(c, v): v where c is true, else NULL; as an aggregate's argument, its FILTER
     + ["only"]
     # strings

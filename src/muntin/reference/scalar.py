@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.reference.casts import cast
 from muntin.reference.times import TIMES
-from muntin.reference.values import NAN, coerce, compare, is_nan
+from muntin.reference.values import NAN, canonical, coerce, compare, is_nan
 
 _LONG_MAX = 2**63 - 1
 _LONG_MIN = -(2**63)
@@ -258,6 +258,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "intdiv": _intdiv,
     "mod": _mod,
     "neg": lambda _, x: -x,
+    "row": lambda _, *xs: tuple(canonical(x) for x in xs),
     "abs": lambda _, x: abs(x),
     "round": _round,
     "floor": _whole(math.floor),

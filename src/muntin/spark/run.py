@@ -24,11 +24,11 @@ from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, w
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
-from muntin.spark.outlets import Outlet, discard, publish
+from muntin.spark.outlets import discard, publish
 from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.shards import LATE_ROWS
-from muntin.spark.sinks import Sink, paths_apart
+from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
@@ -72,33 +72,13 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards, spec.since)
-    by_workers = {n: o for n in job.sinks if (o := _outlet(job, n, found.path)) is not None}
-    spec = with_outlets(spec, job, by_workers)
-    run = Run(job, spec, found, store, {n: s for n, s in job.sinks.items() if n not in by_workers})
+    default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
+    spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
+    run = Run(job, spec, found, store, by_spark)
     letters = build(spec, plans, job.frames)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
     return run
-
-
-def _outlet(job: Job, name: str, checkpoint: str) -> Outlet | None:
-    """How the workers write a query's sink themselves; None where Spark writes it."""
-    schema = job.queries[name].result_schema.to_arrow()
-    default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
-    return job.sinks[name].outlet(schema, checkpoint, default)
-
-
-def with_outlets(spec: PipelineSpec, job: Job, by_workers: Mapping[str, Outlet]) -> PipelineSpec:
-    """The pipeline with what its workers write, query by query, and which results Spark still has to see."""
-    outlets: list[list[Outlet]] = [[] for _ in spec.queries]
-    sent: set[int] = set()
-    for name in job.sinks:
-        number = spec.signatures.index(job.queries[name].signature)
-        if name in by_workers:
-            outlets[number].append(by_workers[name])
-        else:
-            sent.add(number)
-    return replace(spec, outlets=tuple(map(tuple, outlets)), sent=frozenset(sent))
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from muntin.core.errors import ConfigError
+from muntin.physical.stage import PhysicalQuery
 from muntin.spark import files
 from muntin.spark.outlets import Outlet, same_in_parquet
+from muntin.spark.spec import PipelineSpec
 
 FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc"})
 """Formats written to ``<path>/batch=<id>`` with overwrite: a batch that is run again replaces what it wrote before."""
@@ -90,3 +92,20 @@ def paths_apart(sinks: Mapping[str, Sink]) -> None:
         other = taken.setdefault(files.absolute(sink.path), name)
         if other != name:
             raise ConfigError(f"queries {other} and {name} both write {sink.path}; give each a path of its own")
+
+
+def share_out(
+    spec: PipelineSpec, sinks: Mapping[str, Sink], queries: Mapping[str, PhysicalQuery], checkpoint: str, default: str
+) -> tuple[PipelineSpec, dict[str, Sink]]:
+    """The pipeline with what its workers write, query by query, and the sinks left to Spark (see ``Sink.outlet``)."""
+    outlets: list[list[Outlet]] = [[] for _ in spec.queries]
+    by_spark: dict[str, Sink] = {}
+    for name, sink in sinks.items():
+        query = queries[name]
+        outlet = sink.outlet(query.result_schema.to_arrow(), checkpoint, default)
+        if outlet is None:
+            by_spark[name] = sink
+        else:
+            outlets[spec.signatures.index(query.signature)].append(outlet)
+    sent = frozenset(spec.signatures.index(queries[n].signature) for n in by_spark)
+    return replace(spec, outlets=tuple(map(tuple, outlets)), sent=sent), by_spark

@@ -65,6 +65,8 @@ class OfDistinct:
 def _pairs(name: str, replay: Replay, column: pa.Array) -> tuple[KeyedTable, NDArray[np.int64]]:
     """The table of (group, value) pairs, and the pair of each event."""
     ev = replay.events
-    keys = pa.RecordBatch.from_arrays([*ev.keys.columns, column], names=[*ev.keys.schema.names, "value"])
+    parts = column.flatten() if pa.types.is_struct(column.type) else [column]
+    names = ["value" if len(parts) == 1 else f"value{i}" for i in range(len(parts))]
+    keys = pa.RecordBatch.from_arrays([*ev.keys.columns, *parts], names=[*ev.keys.schema.names, *names])
     pairs = KeyedTable(replay.state, f"{name}.pairs", keys.schema)
     return pairs, pairs.ids_of(keys, len(ev.time))
