@@ -33,6 +33,8 @@ def registered(spark: Any, case: Case, frames: dict[str, Any]) -> Session:
     for stream in case.catalog.streams:
         unit = {} if case.clock else {"ts_unit": UNITS[case.unit]}
         session.stream(stream.name, frames[stream.name], ts="ts", slack=timedelta(microseconds=stream.slack), **unit)
+    for view in case.catalog.views:
+        session.view(view.name, view.text)
     return session
 
 
