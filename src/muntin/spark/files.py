@@ -84,7 +84,14 @@ def write_atomically(path: str, data: bytes) -> None:
     part = f"{head}/.{tail}.{uuid.uuid4().hex}"
     with system.open_output_stream(part) as f:
         f.write(data)
+    put_in_place(system, part, inside)
+
+
+def put_in_place(system: fs.FileSystem, part: str, target: str) -> None:
+    """Make a file that is written whole appear under its name, in place of one that is there; a local one is synced."""
     if isinstance(system, fs.LocalFileSystem):
         with open(part, "rb") as written:
             os.fsync(written.fileno())
-    system.move(part, inside)
+    elif system.get_file_info(target).type == fs.FileType.File:  # not every file system renames over a file
+        system.delete_file(target)
+    system.move(part, target)

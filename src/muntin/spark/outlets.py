@@ -75,7 +75,7 @@ class Part:
         assert self._writer is not None
         self._writer.close()
         system, inside = files.resolve(_pending(self.outlet, self.batch))
-        system.move(self._temporary, f"{inside}/{self.name}.parquet")
+        files.put_in_place(system, self._temporary, f"{inside}/{self.name}.parquet")
 
     def _flush(self) -> None:
         if self._writer is None:
