@@ -47,6 +47,10 @@ QUERIES = {
     "partly internal": "SELECT x.k, y.v FROM a [RANGE 3 SECONDS INTERNAL] x, b [RANGE 6 SECONDS] y WHERE x.j = y.j",
     "clock": "SELECT DATE_TRUNC('minute', ts) AS minute, SECOND(ts) % 10 AS s, COUNT(*) AS n FROM a [RANGE 9 SECONDS] "
     "WHERE name NOT LIKE '/_%' ESCAPE '/' GROUP BY DATE_TRUNC('minute', ts), SECOND(ts) % 10",
+    "moving": "SELECT k, sum_of(v) AS total FROM b [RANGE 12 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "kinds": "SELECT k, COUNT(DISTINCT j, name) AS n FROM a [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "rows in": "SELECT x.k, x.v FROM a [RANGE 5 SECONDS] x WHERE (x.k, x.v) NOT IN "
+    "(SELECT y.k, y.v FROM b [RANGE 20 SECONDS] y WHERE y.name <> x.name)",
     "restore": "ISTREAM-RESTORE(SELECT k, COUNT(*) AS n FROM a [RANGE 6 SECONDS SLIDE 6 SECONDS] GROUP BY k)",
 }
 
@@ -68,6 +72,35 @@ def spread() -> type:
             return float(max(state) - min(state)) if state else None
 
     return Spread
+
+
+def sum_of() -> type:
+    class Held:
+        """A state of a class that no worker can import."""
+
+        def __init__(self) -> None:
+            self.total = 0
+
+    class SumOf:
+        def init(self) -> Held:
+            return Held()
+
+        def add(self, state: Held, value: int) -> Held:
+            state.total += value
+            return state
+
+        def subtract(self, state: Held, value: int) -> Held:
+            state.total -= value
+            return state
+
+        def merge(self, a: Held, b: Held) -> Held:
+            a.total += b.total
+            return a
+
+        def finish(self, state: Held) -> int:
+            return state.total
+
+    return SumOf
 
 
 def updates(seed: int, start_s: int, seconds: int, old: dict[int, int]) -> pa.Table:
@@ -116,6 +149,7 @@ def session_over(spark: Any, feeds: dict[str, Feed], live: bool, shards: int = 3
     session.table("dim", spark.createDataFrame(DIM.to_pandas()))
     session.view("busy", "SELECT k, COUNT(*) AS n FROM a [RANGE 10 SECONDS] GROUP BY k")
     session.aggregate("spread", spread(), argument="double", result=pa.float64())
+    session.aggregate("sum_of", sum_of())
     return session
 
 

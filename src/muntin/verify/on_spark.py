@@ -57,9 +57,10 @@ class SparkRunner:
                 for stream in streams:
                     _put(where, stream, to_table(stream, job.late.get(stream.name, ())), "1")
                 run.process_all_available()
-            if job.until is not None:
-                run.heartbeat(job.until + 1)
-                run.process_all_available()
+            # a live stream has no end: where none is given, the instant after what was complete is the last
+            end = job.until if job.until is not None else (job.complete or 0) + 1
+            run.heartbeat(end + 1)
+            run.process_all_available()
         finally:
             run.stop()
         return query.rows()
