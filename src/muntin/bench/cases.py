@@ -11,7 +11,6 @@ from muntin.bench.contest import Contest, checked
 from muntin.bench.data import joined
 from muntin.bench.flink import FlinkSide
 from muntin.bench.load import Load, Side
-from muntin.bench.own_sink import SessionSide
 from muntin.bench.streaming import Build, StreamSide
 
 DELAY = "1 second"
@@ -44,7 +43,7 @@ def _muntin(text: str, **options: Any) -> Build:
 def _both(text: str, answer: tuple[str, ...], load: Load, streams: int) -> tuple[Side, ...]:
     """Muntin with a sink on its workers, and handing every result over to Spark."""
     return (
-        SessionSide("muntin", _query(text), answer, load, streams),
+        StreamSide("muntin", _query(text), answer, load, streams, own_sink=True),
         StreamSide("muntin-df", _muntin(text), answer, load, streams),
     )
 

@@ -15,21 +15,26 @@ from typing import Any
 
 from muntin.bench import account
 from muntin.bench.data import SCHEMA_DDL, Feed
-from muntin.bench.load import Load, Place, Side
+from muntin.bench.load import Load, Place
 
 Build = Callable[[Any, Sequence[Any], Path], Any]
-"""(spark, one streaming DataFrame a stream, scratch folder) -> streaming DataFrame of results."""
+"""(spark, one streaming DataFrame a stream, scratch folder) -> streaming DataFrame of results, or a query."""
 
 
 @dataclass(frozen=True)
 class StreamSide:
-    """An engine in a case. ``answer``: its result as expressions to be compared, the first the instant ``t``."""
+    """An engine in a case. ``answer``: its result as expressions to be compared, the first the instant ``t``.
+
+    ``own_sink``: ``build`` gives a query of a session, whose results are counted and dropped on the workers, as Flink's
+    black hole does it, and compared by way of Parquet files that the workers write; else a DataFrame for Spark's sinks.
+    """
 
     engine: str
     build: Build
     answer: tuple[str, ...]
     load: Load
     streams: int
+    own_sink: bool = False
 
     def answers(self, place: Place, files: int, size: int) -> Any:
         """The results for the first ``files`` of ``size`` rows of each stream, by way of Parquet."""
@@ -38,10 +43,12 @@ class StreamSide:
             if not feed.folder.exists():
                 feed.more(files)
         out = place.scratch / f"answers-{self.engine}"
-        result = self.build(place.spark, sources(place.spark, feeds), place.scratch / f"state-answers-{self.engine}")
-        writer = result.writeStream.format("parquet").option("checkpointLocation", str(out) + "-check")
-        query = writer.option("path", str(out)).trigger(availableNow=True).start()
-        query.awaitTermination()
+        result = self.build(place.spark, _sources(place.spark, feeds), place.scratch / f"state-answers-{self.engine}")
+        if self.own_sink:
+            result.write("parquet", str(out)).start(f"{out}-check", "available_now").await_termination()
+        else:
+            writer = result.writeStream.format("parquet").option("checkpointLocation", f"{out}-check")
+            writer.option("path", str(out)).trigger(availableNow=True).start().awaitTermination()
         return place.spark.read.parquet(str(out)).selectExpr(*self.answer)
 
     def start(self, place: Place) -> StreamTurns:
@@ -49,11 +56,15 @@ class StreamSide:
         feeds = self._feeds(place, self.engine, self.load.size)
         for feed in feeds:
             feed.folder.mkdir(parents=True)
-        result = self.build(place.spark, sources(place.spark, feeds), place.scratch / f"state-{self.engine}")
+        result = self.build(place.spark, _sources(place.spark, feeds), place.scratch / f"state-{self.engine}")
         check = str(place.scratch / f"check-{self.engine}")
         # the engine that is not being timed looks for new files once a second, not all the time
-        writer = result.writeStream.format("noop").option("checkpointLocation", check)
-        turns = StreamTurns(self, place.spark, feeds, writer.trigger(processingTime="1 second").start())
+        if self.own_sink:
+            run = result.write("blackhole").start(check, "1 second")
+            turns = StreamTurns(self, place.spark, feeds, run.query, lambda: run.metrics().results)
+        else:
+            writer = result.writeStream.format("noop").option("checkpointLocation", check)
+            turns = StreamTurns(self, place.spark, feeds, writer.trigger(processingTime="1 second").start())
         turns.feed(1, timed=False)
         turns.feed(self.load.warm, timed=False)
         return turns
@@ -72,7 +83,7 @@ class StreamTurns:
     ``results_so_far``: who counts the results (None: Spark, in what it reports of its sink).
     """
 
-    side: Side
+    side: StreamSide
     spark: Any
     feeds: list[Feed]
     query: Any
@@ -121,8 +132,7 @@ class StreamTurns:
         raise RuntimeError(f"{self.side.engine}: Spark reports fewer rows than the {rows} that it was fed")
 
 
-def sources(spark: Any, feeds: Sequence[Feed]) -> list[Any]:
-    """One streaming DataFrame a folder, a file a micro-batch."""
+def _sources(spark: Any, feeds: Sequence[Feed]) -> list[Any]:
     return [
         spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder)) for feed in feeds
     ]

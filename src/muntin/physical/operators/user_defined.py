@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -83,7 +84,8 @@ class RunningState:
                     if counts[group] == 0:
                         states[group] = code.init()
             at = upto
-            results += [code.finish(self._state(next(shown), states, stored)) for _ in range(emitted)]
+            # a copy: an answer may be (part of) the state, which moves on
+            results += [deepcopy(code.finish(self._state(next(shown), states, stored))) for _ in range(emitted)]
         for group, state in states.items():
             stored[group] = to_bytes(state) if counts[group] else None
         return pa.array(results, self.type)
