@@ -57,6 +57,13 @@ class Drifting(Moving):
         return [super().subtract(state, value)[0] + 1000]
 
 
+class HandingOn(Total):
+    """Merging with the state of no values is handing on the other one."""
+
+    def merge(self, a: list[int], b: list[int]) -> list[int]:
+        return b if a == [0] else super().merge(a, b)
+
+
 class Kept:
     """Hands out the very list that is its state."""
 
@@ -126,6 +133,11 @@ def test_panes_are_added_up_once_and_merged() -> None:
     assert mine.equals(wanted) and len(mine) > 30
     assert CALLS["add"] == 400
     assert CALLS["merge"] <= 3 * len(mine) * 9  # panes of 3 groups, some cut by batches
+
+
+def test_a_merge_may_hand_on_its_second_state() -> None:
+    mine, wanted = run(HandingOn, "[RANGE 30 SECONDS SLIDE 10 SECONDS]")
+    assert mine.equals(wanted)
 
 
 def test_a_short_slide_does_not_go_through_the_window_again() -> None:

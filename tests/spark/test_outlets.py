@@ -114,6 +114,11 @@ def test_spark_writes_what_has_options_of_its_own() -> None:
     where = (ROWS.schema, "/cp", "file:///")
     assert Sink("parquet", "out", options={"maxRecordsPerFile": 10}).outlet(*where) is None
     assert Sink("parquet", "out", options={"compression": "zstd"}).outlet(*where) is not None
+    assert Sink("parquet", "out", options={"compression": "lz4_raw"}).outlet(*where) is None
+    assert Sink("parquet", "out", options={"compression": "UNCOMPRESSED"}).outlet(*where) == Outlet(
+        "parquet", str(Path("out").resolve()), "none"
+    )
+    assert Sink("blackhole", foreach_batch=lambda df, batch: None).outlet(*where) is None
     assert Sink("json", "out").outlet(*where) is None
     assert Sink("memory").outlet(*where) is None
     assert Sink(foreach_batch=lambda df, batch: None).outlet(*where) is None
@@ -133,6 +138,7 @@ def test_workers_and_spark_write_the_same(spark: Any, feed: Callable[[str], Feed
         n: session.sql(SUMS, name=n).write(path=str(tmp_path / n) if n != "dropped" else None, **w)
         for n, w in ways.items()
     }
+    session.write_late("blackhole")
     (tmp_path / "workers" / "_batch=1").mkdir(parents=True)
     pq.write_table(pa.table({"ts": [1]}), tmp_path / "workers" / "_batch=1" / "part-00009-0.parquet")
     run = session.start(str(tmp_path / "cp"), "available_now")
@@ -144,6 +150,19 @@ def test_workers_and_spark_write_the_same(spark: Any, feed: Callable[[str], Feed
     found = [q.metrics() for q in queries.values()]
     assert found[0] == found[1] == found[2] and found[2].results > 0
     assert not list(tmp_path.rglob("_batch=*"))
+
+
+@pytest.mark.spark
+def test_a_function_may_look_at_nothing(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
+    session = Session(spark, shards=4)
+    session.stream("a", feed("a").put(*(events(i, 30 * i, 30, 150) for i in range(3))).live())
+    seen: list[int] = []
+    session.sql(SUMS, name="looked").write(foreach_batch=lambda df, batch: seen.append(batch))
+    kept = session.sql(SUMS, name="kept").write("parquet", str(tmp_path / "out"))
+    session.start(str(tmp_path / "cp"), "available_now").await_termination()
+    assert seen == [0, 1, 2]
+    found = kept.metrics()
+    assert found is not None and found.batch == 2 and len(written(tmp_path / "out")) > 100
 
 
 @pytest.mark.spark

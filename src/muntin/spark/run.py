@@ -116,7 +116,7 @@ class Run:
         if self.by_spark or self.job.late is not None:
             self._write(letters.persist(), batch_id)
         else:
-            letters.write.format("noop").mode("overwrite").save()
+            _run_whole(letters)
         for outlet in outlets:
             publish(outlet, batch_id)
         self._after(batch_id)
@@ -124,6 +124,8 @@ class Run:
     def _write(self, letters: DataFrame, batch_id: int) -> None:
         """Hand the batch to the sinks that Spark writes."""
         try:
+            if any(s.foreach_batch is not None for s in (*self.by_spark.values(), self.job.late) if s is not None):
+                _run_whole(letters)  # a function may look at some of its rows only
             for name, sink in self.by_spark.items():
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
@@ -215,6 +217,11 @@ class Run:
         if unknown:
             raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(known)}")
         send_heartbeat(self.checkpoint.store, dict.fromkeys(streams or known, ts))
+
+
+def _run_whole(letters: DataFrame) -> None:
+    """Run every task of the batch: each has state to commit, whether anybody wants its letters or not."""
+    letters.write.format("noop").mode("overwrite").save()
 
 
 def unpacker(schema: pa.Schema) -> Task:

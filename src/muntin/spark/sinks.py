@@ -18,6 +18,9 @@ from muntin.spark.spec import PipelineSpec
 FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc"})
 """Formats written to ``<path>/batch=<id>`` with overwrite: a batch that is run again replaces what it wrote before."""
 
+CODECS = {c: c for c in ("snappy", "gzip", "zstd", "none")} | {"uncompressed": "none"}
+"""Spark's names of the compressions that the workers write, and Arrow's."""
+
 ForeachBatch = Callable[[DataFrame, int], Any]
 
 
@@ -45,6 +48,8 @@ class Sink:
         """Write one micro-batch."""
         if self.foreach_batch is not None:
             self.foreach_batch(df, batch_id)
+        elif self.format == "blackhole":
+            df.write.format("noop").mode("overwrite").save()
         elif self.format == "memory":
             self.memory[batch_id] = df.toArrow()
         else:
@@ -66,16 +71,20 @@ class Sink:
         They write Parquet with no option but ``compression`` on the file system that the checkpoint is on. ``default``:
         the file system that Spark takes paths without a scheme to.
         """
+        if self.foreach_batch is not None:
+            return None
         if self.format == "blackhole":
             return Outlet("blackhole")
-        mine = self.foreach_batch is None and self.format == "parquet" and not set(self.options) - {"compression"}
-        if not mine or not same_in_parquet(schema):
+        codec = CODECS.get(str(self.options.get("compression", "snappy")).lower())
+        if self.format != "parquet" or set(self.options) - {"compression"} or codec is None:
+            return None
+        if not same_in_parquet(schema):
             return None
         assert self.path is not None
         elsewhere = not files.scheme(self.path) and files.place(default)[0] != "file"
         if elsewhere or files.place(self.path) != files.place(checkpoint):
             return None
-        return Outlet("parquet", files.absolute(self.path), str(self.options.get("compression", "snappy")))
+        return Outlet("parquet", files.absolute(self.path), codec)
 
     def rows(self) -> pa.Table | None:
         """What a ``memory`` sink holds, in the order of batches; None before the first one."""

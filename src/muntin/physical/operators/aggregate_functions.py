@@ -44,9 +44,7 @@ def partial_accumulator(name: str, agg: Agg, arg: str, functions: Functions) -> 
             raise ValueError(f"aggregate {agg.fn!r} has no partials")
 
 
-def accumulator(
-    name: str, agg: Agg, arg: str, signed: bool, functions: Functions
-) -> Accumulator:
+def accumulator(name: str, agg: Agg, arg: str, signed: bool, functions: Functions) -> Accumulator:
     """The accumulator of an aggregate, kept under ``name``; ``arg``: its argument's column ("" for COUNT(*)).
 
     ``signed``: rows may be taken away before their expiry, so MIN and MAX must remember every value.

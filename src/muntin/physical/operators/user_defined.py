@@ -46,16 +46,13 @@ class MergedStates:
 
     def values(self, replay: Replay) -> pa.Array:
         offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        known: dict[bytes, Any] = {}
-        results = [self._merged(items.slice(a, b - a).to_pylist(), known) for a, b in pairwise(offsets.tolist())]
+        results = [self._merged(items.slice(a, b - a).to_pylist()) for a, b in pairwise(offsets.tolist())]
         return pa.array(results, self.type)
 
-    def _merged(self, stored: list[bytes], known: dict[bytes, Any]) -> Any:
+    def _merged(self, stored: list[bytes]) -> Any:
         state = self.code.aggregate.init()
-        for one in stored:
-            if one not in known:
-                known[one] = from_bytes(one)
-            state = self.code.aggregate.merge(state, known[one])
+        for one in stored:  # read anew each time: a merge may hand on its second state, which the next one changes
+            state = self.code.aggregate.merge(state, from_bytes(one))
         return self.code.aggregate.finish(state)
 
 
