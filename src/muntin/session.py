@@ -15,9 +15,9 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
-from muntin.physical.explain_measure import Measured
-from muntin.physical.planner import plan_query
-from muntin.physical.stage import PhysicalQuery
+from muntin.dataflow.explain_measure import Measured
+from muntin.dataflow.planner import plan_query
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
@@ -250,7 +250,7 @@ class Session:
 
         EXPLAIN ANALYZE runs it: see ``Query.explain``.
         """
-        from muntin.physical.explain_words import asked
+        from muntin.dataflow.explain_words import asked
 
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(analyze=found.analyze)
@@ -351,7 +351,7 @@ class Query:
         ``analyze``: run the query over its inputs, which must be batch DataFrames and fit into this process, and add
         what every operator did. Raises ConfigError for streaming ones (``metrics`` counts those).
         """
-        from muntin.physical.explain import explain_as
+        from muntin.dataflow.explain import explain_as
 
         return explain_as(form, self.bound, self.physical, measured=self._measured() if analyze else None)
 

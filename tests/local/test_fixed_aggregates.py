@@ -11,8 +11,8 @@ from test_fixed_queries import STREAMS, answers, draw
 from test_local_matches import difference
 
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog
 from muntin.plan.windows import QueryOptions
 from muntin.reference import run

@@ -10,8 +10,8 @@ from test_local_matches import difference
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog
 from muntin.plan.windows import QueryOptions
 from muntin.reference import run

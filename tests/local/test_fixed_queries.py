@@ -13,8 +13,8 @@ from test_local_matches import difference
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.plan.windows import QueryOptions
 from muntin.reference import run

@@ -11,9 +11,9 @@ import pytest
 from muntin.core.schema import Field, Schema
 from muntin.core.time import SECOND
 from muntin.cql import bind
+from muntin.dataflow.planner import plan_query
+from muntin.engine import shard
 from muntin.local.runtime import LocalPipeline
-from muntin.physical import shard
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 

@@ -11,9 +11,9 @@ import pytest
 from muntin.core.schema import Schema
 from muntin.core.time import SECOND
 from muntin.cql.binder import bind
+from muntin.dataflow import join_layout
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical import join_layout
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 
 SIZE = 1_000

@@ -11,8 +11,8 @@ from muntin.core.errors import DataError
 from muntin.core.schema import Schema
 from muntin.core.time import USABLE
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 
 SCHEMA = Schema.of(ts=pa.int64(), n=pa.int64(), k=pa.int64())

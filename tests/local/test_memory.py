@@ -10,11 +10,11 @@ from muntin.core.errors import BudgetError, ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.core.time import SECOND
 from muntin.cql import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.join_graph import GraphJoin, edge_indexes
-from muntin.physical.join_memory import FIRST_BYTES, FURTHER_BYTES, kept_indexes
-from muntin.physical.join_order import Estimates
-from muntin.physical.planner import plan_query
+from muntin.operators.joins.join_graph import GraphJoin, edge_indexes
+from muntin.operators.joins.memory import FIRST_BYTES, FURTHER_BYTES, kept_indexes
+from muntin.operators.joins.order import Estimates
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 from muntin.session import byte_size

@@ -17,8 +17,8 @@ from zeek_logs import LABELS, SECOND, Logs, Triples, connections, disorder, on_t
 
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 

@@ -18,7 +18,7 @@ from user_aggregates import PLAIN, with_code
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
-from muntin.physical.planner import plan_query
+from muntin.dataflow.planner import plan_query
 from muntin.reference import run
 from muntin.state.pane_store import PaneStore
 from muntin.verify.arrow import from_table

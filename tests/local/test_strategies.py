@@ -15,8 +15,8 @@ from user_aggregates import PLAIN, with_code
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.reference import run
 
 DRAWS = (draw_case, draw_wide_case, draw_further_case)

@@ -13,8 +13,8 @@ import pytest
 from muntin.core.schema import Schema
 from muntin.core.time import SECOND
 from muntin.cql import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.aggregates import evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream
 

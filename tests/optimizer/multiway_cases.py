@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from muntin.experiments.joins.parameters import (
+from muntin.optimizer.multiway.streams import JoinStream
+from muntin.research.joins.parameters import (
     ONE_FAST,
     TABLE_5,
     TABLE_5_5,
@@ -14,7 +15,6 @@ from muntin.experiments.joins.parameters import (
     equal,
     streams,
 )
-from muntin.optimizer.multiway.streams import JoinStream
 
 __all__ = [
     "EQUAL",

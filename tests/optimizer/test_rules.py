@@ -11,9 +11,9 @@ from test_local_matches import difference
 from test_local_matches_wide import feeds
 
 from muntin.core.errors import UnsupportedError
+from muntin.dataflow.planner import plan_as_written
 from muntin.local.runtime import LocalPipeline
 from muntin.optimizer.rules import RULES
-from muntin.physical.planner import plan_as_written
 from muntin.plan.nodes import BoundQuery
 from muntin.reference import ResultRow, run
 from muntin.verify.arrow import from_table, to_table

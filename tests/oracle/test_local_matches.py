@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from muntin.core.time import NEVER
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.nodes import Aggregate, walk
 from muntin.reference import ResultRow, run
 from muntin.verify.arrow import from_table, to_table

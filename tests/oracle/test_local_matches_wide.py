@@ -18,9 +18,9 @@ from user_aggregates import PLAIN, with_code
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
-from muntin.physical.stage import PhysicalQuery
 from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.reference import ResultRow, run
 from muntin.verify.arrow import to_table

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from test_multiway_joins import check
 
-from muntin.physical import join_layout
-from muntin.physical.join_order import Orders
-from muntin.physical.operators import join_statistics
+from muntin.dataflow import join_layout
+from muntin.operators.joins import join_statistics
+from muntin.operators.joins.order import Orders
 
 FEW, MANY = 1, 10**9
 """Shards that a broadcast row is taken to go to: with few broadcasting is always cheaper, with many never."""
@@ -46,8 +46,8 @@ def test_relayed_stages_are_among_the_layouts(monkeypatch: pytest.MonkeyPatch) -
     from generate_joins import draw_join_case
 
     from muntin.cql.binder import bind
-    from muntin.physical.join_graph import GraphJoin
-    from muntin.physical.planner import plan_as_written
+    from muntin.dataflow.planner import plan_as_written
+    from muntin.operators.joins.join_graph import GraphJoin
 
     monkeypatch.setattr(join_layout, "SHARDS", MANY)
     plans = []

@@ -15,12 +15,12 @@ import pytest
 from muntin.core.errors import DataError, QueryError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
-from muntin.physical.evaluate import evaluate
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.exprs import Expr
 from muntin.plan.nodes import Project
 from muntin.reference import eval_expr
 from muntin.reference.values import from_outside
+from muntin.scalars.evaluate import evaluate
 from muntin.verify.compare import same_value
 
 DATE_PARTS = ("YEAR", "QUARTER", "MONTH", "DAY", "DAYOFWEEK", "DAYOFYEAR", "WEEKOFYEAR")

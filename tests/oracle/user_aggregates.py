@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.physical.stage import PhysicalQuery
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.aggregates import evaluator
 from muntin.plan.catalog import AggregateFunction
 

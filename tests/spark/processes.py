@@ -16,8 +16,8 @@ from kill_job import QUERIES
 
 from muntin.core.schema import Field, Schema
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import run_local
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 
 HERE = Path(__file__).parent

@@ -18,9 +18,9 @@ from muntin.core.schema import Schema
 from muntin.core.time import ALWAYS, FOREVER, NEVER
 from muntin.core.watermark import Header
 from muntin.cql.binder import bind
-from muntin.physical.planner import plan_query
-from muntin.physical.source import event_times
-from muntin.physical.stage import SourceInput
+from muntin.dataflow.planner import plan_query
+from muntin.dataflow.stage import SourceInput
+from muntin.engine.source import event_times
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells

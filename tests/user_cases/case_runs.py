@@ -12,8 +12,8 @@ import pyarrow as pa
 from muntin.core.schema import Field, Schema
 from muntin.core.time import SECOND
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 from muntin.reference import run

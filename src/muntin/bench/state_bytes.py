@@ -14,8 +14,8 @@ from pathlib import Path
 from muntin.bench.data import RATE, rows
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.planner import plan_query
 from muntin.plan.catalog import Catalog, Stream
 from muntin.state.pane_store import PaneStore
 

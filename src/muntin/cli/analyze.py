@@ -15,14 +15,14 @@ from muntin.core.time import ALWAYS
 from muntin.plan.catalog import Stream
 
 if TYPE_CHECKING:
-    from muntin.physical.stage import PhysicalQuery
+    from muntin.dataflow.stage import PhysicalQuery
     from muntin.plan.nodes import BoundQuery
 
 
 def analyze(bound: BoundQuery, physical: PhysicalQuery, inputs: Inputs, form: str) -> str:
     """EXPLAIN with what a run measured. Raises ConfigError for an input that pyarrow cannot read by itself."""
+    from muntin.dataflow.explain import explain_as
     from muntin.local.analyze import analyze as run
-    from muntin.physical.explain import explain_as
 
     tables = {t.name: t for t in inputs.tables}
     streams = {s.name: s for s in inputs.streams}

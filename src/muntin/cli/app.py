@@ -110,7 +110,7 @@ def explain(
 
 def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text", run: bool = False) -> str:
     """The plan of a text, with or without EXPLAIN [ANALYZE] before it."""
-    from muntin.physical.explain_words import asked
+    from muntin.dataflow.explain_words import asked
 
     found = asked(text)
     run = run or found.analyze
@@ -122,8 +122,8 @@ def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text"
 
 def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: str, run: bool) -> str | None:
     from muntin.cql.binder import bind
-    from muntin.physical.explain import explain_as
-    from muntin.physical.planner import plan_query
+    from muntin.dataflow.explain import explain_as
+    from muntin.dataflow.planner import plan_query
 
     chosen = QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions()
     catalog = offline_catalog(inputs)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from muntin.experiments import Setting, chosen, reproduce
-from muntin.experiments.harness import Record
-from muntin.experiments.plots import draw, require_matplotlib
+from muntin.research import Setting, chosen, reproduce
+from muntin.research.harness import Record
+from muntin.research.plots import draw, require_matplotlib
 
 
 def run_entries(

@@ -83,3 +83,11 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 def forever(n: int) -> Instants:
     """``n`` expiries that never come."""
     return np.full(n, FOREVER, np.int64)
+
+
+def concat_rows(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Record batches of one schema (with at least one column) as one, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    table = pa.Table.from_batches(parts).combine_chunks()
+    return table.to_batches()[0] if len(table) else parts[0].slice(0, 0)

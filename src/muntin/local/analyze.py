@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.dataflow.explain_measure import Measured, measuring
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.local.runtime import LocalPipeline
-from muntin.physical.explain_measure import Measured, measuring
-from muntin.physical.stage import PhysicalQuery
 from muntin.plan.catalog import Stream
 
 BATCHES = 50

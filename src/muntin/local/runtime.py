@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.core.batch import Batch
+from muntin.core.batch import Batch, concat_rows
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
+from muntin.dataflow.stage import DerivedInput, Input, PhysicalQuery, SourceInput
+from muntin.engine.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
+from muntin.engine.source import arrive, ship
 from muntin.kernels.hashing import hash_columns, shard_of
-from muntin.physical.hot_keys import hot_head, parts
-from muntin.physical.operators.context import concat_rows
-from muntin.physical.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
-from muntin.physical.source import arrive, ship
-from muntin.physical.stage import DerivedInput, Input, PhysicalQuery, SourceInput, WindowJoin
+from muntin.operators.joins.hot_keys import hot_head, parts
+from muntin.operators.joins.window_join import WindowJoin
 from muntin.state.shard_state import ShardState
 
 Batches = Mapping[str, pa.Table]

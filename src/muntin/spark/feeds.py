@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from muntin.cql.unparse import to_spark_sql
-from muntin.physical.shard import wire_schema
-from muntin.physical.stage import PhysicalQuery, SourceInput
+from muntin.dataflow.stage import PhysicalQuery, SourceInput
+from muntin.engine.shard import wire_schema
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Call, Column, Expr, conjunction, conjuncts
 from muntin.spark.pack import NOW

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
-from muntin.physical.hot_keys import hot_head
-from muntin.physical.stage import WindowJoin
+from muntin.operators.joins.hot_keys import hot_head
+from muntin.operators.joins.window_join import WindowJoin
 from muntin.spark.spec import Feed, PipelineSpec
 from muntin.state.pane_store import PaneStore
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
-from muntin.physical.shard import wire_schema
-from muntin.physical.stage import SourceInput
+from muntin.dataflow.stage import SourceInput
+from muntin.engine.shard import wire_schema
 from muntin.spark import wire
 from muntin.spark.spec import PipelineSpec, Target
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
+from muntin.engine.source import bad_time, event_times
 from muntin.kernels.hashing import hash_columns
 from muntin.kernels.placing import shard_order
-from muntin.physical.hot_keys import ROLE, parts
-from muntin.physical.source import bad_time, event_times
+from muntin.operators.joins.hot_keys import ROLE, parts
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.hot import hot_keys

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from muntin.core.errors import ConfigError
-from muntin.physical.stage import PhysicalQuery, RowsWindow
+from muntin.dataflow.stage import PhysicalQuery
+from muntin.operators.rows_window import RowsWindow
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.control import control_letters

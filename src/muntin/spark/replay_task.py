@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
-from muntin.physical.shard import Progress, advance, step
+from muntin.engine.shard import Progress, advance, step
 from muntin.spark import wire
 from muntin.spark.mail import Mail, arrived
 from muntin.spark.pack import Task

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.core.errors import ConfigError
-from muntin.physical.stage import PhysicalQuery
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from muntin.core.batch import Batch
 from muntin.core.watermark import Header
-from muntin.physical.shard import Progress, StepOutput, result_rows, to_wire
-from muntin.physical.stage import DerivedInput, SourceInput, Stage
+from muntin.dataflow.stage import DerivedInput, SourceInput, Stage
+from muntin.engine.shard import Progress, StepOutput, result_rows, to_wire
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.pack import split

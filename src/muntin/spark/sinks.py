@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from muntin.core.errors import ConfigError
-from muntin.physical.stage import PhysicalQuery
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.spark import files
 from muntin.spark.outlets import Outlet, same_in_parquet
 from muntin.spark.spec import PipelineSpec

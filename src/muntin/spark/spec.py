@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from muntin.physical.stage import PhysicalQuery
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.catalog import Stream
 from muntin.spark.outlets import Outlet
 

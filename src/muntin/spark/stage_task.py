@@ -11,7 +11,7 @@ import pyarrow as pa
 from muntin.core.batch import Batch
 from muntin.core.errors import InternalError
 from muntin.core.watermark import Header
-from muntin.physical.shard import Progress, StepOutput, advance, step
+from muntin.engine.shard import Progress, StepOutput, advance, step
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells
 from muntin.spark.mail import Mail, arrived, sort_mail

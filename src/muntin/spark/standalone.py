@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.core.errors import ConfigError
-from muntin.physical.stage import PhysicalQuery
+from muntin.dataflow.stage import PhysicalQuery
 from muntin.spark import files
 from muntin.spark.cells import DriverStore
 from muntin.spark.metrics import Metrics, combine

@@ -16,8 +16,8 @@ from pyspark.sql import types as T
 
 from muntin.core.errors import ConfigError
 from muntin.core.time import ALWAYS
-from muntin.physical.source import arrive, ship
-from muntin.physical.stage import SourceInput
+from muntin.dataflow.stage import SourceInput
+from muntin.engine.source import arrive, ship
 from muntin.plan.catalog import Stream
 from muntin.spark import files
 from muntin.spark.feeds import quoted

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from muntin.core.time import FOREVER
 from muntin.core.watermark import Header
-from muntin.physical.shard import Progress
+from muntin.engine.shard import Progress
 
 HEADER, ROWS, DERIVED, PROGRESS, RESULT, LATE = range(6)
 

@@ -71,8 +71,8 @@ def run_on_reference(job: Job) -> Outcome:
 
 def run_on_local(job: Job, shards: int = 2) -> Outcome:
     """The local runtime: all rows in one batch, then the late rows in another."""
+    from muntin.dataflow.planner import plan_query
     from muntin.local.runtime import LocalPipeline
-    from muntin.physical.planner import plan_query
 
     query = job.bind()
     physical = plan_query(query)

@@ -1,0 +1,121 @@
+"""User-defined aggregates as accumulators: one running state a group, merged states of panes, or all values anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.aggregates.accumulators import Replay
+from muntin.aggregates.multisets import lists
+from muntin.kernels.hashing import validity_of
+from muntin.plan.aggregates import Evaluate, from_bytes, to_bytes
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class UserDefined:
+    """An aggregate that goes through the group's values, in order of value, for each answer."""
+
+    name: str
+    arg: str
+    code: Evaluate
+    type: pa.DataType
+
+    def values(self, replay: Replay) -> pa.Array:
+        offsets, items = lists(replay, f"{self.name}.values", self.arg)
+        results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
+        return pa.array(results, self.type)
+
+
+@dataclass(frozen=True)
+class MergedStates:
+    """An aggregate over pane partials: the states of a group's live panes, merged. ``arg``: the column of states."""
+
+    name: str
+    arg: str
+    code: Evaluate
+    type: pa.DataType
+
+    def values(self, replay: Replay) -> pa.Array:
+        offsets, items = lists(replay, f"{self.name}.values", self.arg)
+        results = [self._merged(items.slice(a, b - a).to_pylist()) for a, b in pairwise(offsets.tolist())]
+        return pa.array(results, self.type)
+
+    def _merged(self, stored: list[bytes]) -> Any:
+        state = self.code.aggregate.init()
+        for one in stored:  # read anew each time: a merge may hand on its second state, which the next one changes
+            state = self.code.aggregate.merge(state, from_bytes(one))
+        return self.code.aggregate.finish(state)
+
+
+@dataclass(frozen=True)
+class RunningState:
+    """An aggregate that can take values away: one state a group, kept between steps. Cost: the events."""
+
+    name: str
+    arg: str
+    code: Evaluate
+    type: pa.DataType
+
+    def values(self, replay: Replay) -> pa.Array:
+        plan, code = replay.schedule, self.code.aggregate
+        stored, counts = replay.groups.blob(self.name), replay.groups.counter(f"{self.name}.n")
+        states: dict[int, Any] = {}
+        results: list[Any] = []
+        shown = iter(plan.group.tolist())
+        changes, at = [*self._changes(replay)], 0
+        for upto, emitted in zip(plan.ev_end.tolist(), np.diff(plan.em_end, prepend=0).tolist(), strict=True):
+            # at one instant what enters goes first: no state is ever asked for a value that it does not hold
+            for _, group, value, times in sorted(changes[at:upto], key=lambda c: (c[0], -c[3])):
+                if times:
+                    states[group] = self._moved(group, states, stored, value, times)
+                    counts[group] += times
+                    if counts[group] == 0:
+                        states[group] = code.init()
+            at = upto
+            # a copy: an answer may be (part of) the state, which moves on
+            results += [deepcopy(code.finish(self._state(next(shown), states, stored))) for _ in range(emitted)]
+        for group, state in states.items():
+            stored[group] = to_bytes(state) if counts[group] else None
+        return pa.array(results, self.type)
+
+    def _changes(self, replay: Replay) -> Iterator[tuple[int, int, Any, int]]:
+        """Instant, group, value and how often it comes (goes: less than 0) of each event; 0 times for NULL."""
+        ev = replay.events
+        column = ev.rows.column(self.arg)
+        valid = validity_of(column)
+        times = np.where(valid, ev.sign, 0) if len(valid) else ev.sign
+        return zip(ev.time.tolist(), ev.group.tolist(), column.to_pylist(), times.tolist(), strict=True)
+
+    def _state(self, group: int, states: dict[int, Any], stored: NDArray[np.object_]) -> Any:
+        if group not in states:
+            states[group] = self.code.aggregate.init() if stored[group] is None else from_bytes(stored[group])
+        return states[group]
+
+    def _moved(self, group: int, states: dict[int, Any], stored: NDArray[np.object_], value: Any, times: int) -> Any:
+        state = self._state(group, states, stored)
+        step = self.code.aggregate.add if times > 0 else self.code.aggregate.subtract  # type: ignore[attr-defined]
+        for _ in range(abs(times)):
+            state = step(state, value)
+        return state
+
+
+def states(values: pa.Array, ids: Ints, count: int, code: Evaluate) -> pa.Array:
+    """The stored state of the values of each id; NULL for none."""
+    kept = np.flatnonzero(validity_of(values)) if values.null_count else np.arange(len(values))
+    order = kept[np.argsort(ids[kept], kind="stable")]
+    ends = np.cumsum(np.bincount(ids[kept], minlength=count))
+    sorted_values = values.take(pa.array(order))
+    found = [
+        to_bytes(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
+        for a, b in pairwise([0, *ends.tolist()])
+    ]
+    return pa.array(found, pa.binary())

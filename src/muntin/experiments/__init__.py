@@ -1,8 +1,0 @@
-"""The documents' tables, figures and worked examples, run again: one file an entry, each judged by its criterion."""
-
-from __future__ import annotations
-
-from muntin.experiments.harness import Check, Entry, Outcome, Record, Setting, reproduce
-from muntin.experiments.registry import chosen, known
-
-__all__ = ["Check", "Entry", "Outcome", "Record", "Setting", "chosen", "known", "reproduce"]

@@ -1,0 +1,34 @@
+"""Selection and projection of rows in flight; stateless. Order, times and signs pass through (thesis 2.2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from muntin.core.batch import Batch, no_columns
+from muntin.plan.exprs import TRUE, Expr
+from muntin.scalars.evaluate import evaluate, predicate_mask
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Stateless: keep the rows for which ``predicate`` is true, then compute ``columns`` (None: all as they are)."""
+
+    predicate: Expr = TRUE
+    columns: tuple[tuple[str, Expr], ...] | None = None
+
+
+
+def compute(op: Compute, batch: Batch) -> Batch:
+    """Rows for which the predicate is true, with the columns computed."""
+    if op.predicate != TRUE:
+        batch = batch.where(predicate_mask(op.predicate, batch.columns))
+    return batch if op.columns is None else batch.with_columns(project(op.columns, batch.columns))
+
+
+def project(columns: tuple[tuple[str, Expr], ...], rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The named expressions over the rows."""
+    if not columns:
+        return no_columns(rows.num_rows)
+    return pa.RecordBatch.from_arrays([evaluate(e, rows) for _, e in columns], names=[n for n, _ in columns])

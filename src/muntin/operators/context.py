@@ -1,0 +1,47 @@
+"""What an operator may know of the step it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.plan.aggregates import Evaluate
+
+
+@dataclass(frozen=True)
+class Context:
+    """Instants in ``[low, high)`` are answered by this step; none after ``end``. ``first``: when the query's first row
+    enters, SLIDE apart.
+
+    ``instants``: those of a query that answers whenever a row enters or leaves a window (sorted, inside the step; None
+    where nothing marks them). ``pane``: microseconds after which small chunks are merged (None: the windows never end).
+    ``fifo``: by argument of the operator, whether rows expire in order of start.
+    """
+
+    low: int
+    high: int
+    end: int
+    first: int
+    instants: NDArray[np.int64] | None
+    pane: int | None
+    fifo: tuple[bool, ...] = ()
+    functions: Mapping[str, Evaluate] = field(default_factory=dict)
+    """User-defined aggregates by name."""
+    scan: bool = False
+    """Whether expired rows are found by looking at all (strategy "direct")."""
+    memory: int | None = None
+    """Bytes of state that the stage may hold on this shard (None: no limit)."""
+    home: bool = True
+    """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
+
+    @property
+    def until(self) -> int:
+        """First instant that is not shown."""
+        return min(self.high, self.end + 1)
+
+    def within(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which times this step answers."""
+        return (times >= self.low) & (times < self.high)

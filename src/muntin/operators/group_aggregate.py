@@ -1,0 +1,233 @@
+"""Sliding aggregates of interval rows: groups, live counts and accumulators over one schedule.
+
+A step collects the rows that enter or leave in it (both found without touching the rest of the window), numbers their
+groups, fixes when which group is shown (``kernels.schedule``), lets each accumulator replay that, and compares
+successive values to get changes. Cost: events plus emissions; neither RANGE nor SLIDE matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.aggregates.accumulators import Accumulator, Events, Replay
+from muntin.aggregates.functions import accumulator, partial_accumulator
+from muntin.aggregates.panes import fold_panes, wanted_of
+from muntin.core.batch import Batch, concat_rows, forever, no_columns
+from muntin.core.time import FOREVER
+from muntin.kernels.keys import columns_equal
+from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, previous_emission, tick_times
+from muntin.operators.compute import project
+from muntin.operators.context import Context
+from muntin.plan.exprs import Agg, Expr
+from muntin.plan.windows import Ticks
+from muntin.state.keyed_table import KeyedTable
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, insert, int64s, leaving, merge_closed, timed
+
+
+@dataclass(frozen=True)
+class GroupAggregate:
+    """Aggregates of interval rows by ``groups``; ungrouped when empty.
+
+    ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
+    groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the
+    instant). An ungrouped aggregate has an answer from
+    the query's first row on (``from_input``: from
+    the first row of its further arguments), over an empty window too.
+    """
+
+    groups: tuple[tuple[str, Expr], ...]
+    aggs: tuple[tuple[str, Agg], ...]
+    emit: OneOf["changes", "snapshots"]
+    ticks: Ticks | None = None
+    from_input: bool = False
+    panes: bool = False
+    """Whether rows of one group that enter and leave together are folded into one (``folds``) before they are kept."""
+
+
+Ints = NDArray[np.int64]
+
+
+def group_aggregate(
+    op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context, marks: list[Batch]
+) -> Batch:
+    """Interval rows in; signed changes of each group's row, or all live groups at each instant, out.
+
+    ``marks``: rows of the query's windows, the first of which begins the answers (``op.from_input``).
+    """
+    ctx = replace(ctx, first=_first(op, state, name, marks, ctx))
+    arguments = _arguments(op)
+    rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
+    if op.panes:
+        rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)), ctx.functions)
+    if batch.sign is not None:
+        rows = rows.append_column(WEIGHT, pa.array(batch.sign))
+    events = _events(op, state, name, rows, ctx)
+    groups = KeyedTable(state, f"{name}.groups", events.keys.schema)
+    events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
+    schedule = _schedule(op, state, name, events, groups, ctx)
+    replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
+    values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None, ctx)]
+    shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
+    groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
+    expire(state, f"{name}.rows", ctx.high, keep_forever=False)
+    merge_closed(state, f"{name}.rows", ctx.high, ctx.pane)
+    return shown
+
+
+def _first(op: GroupAggregate, state: ShardState, name: str, marks: list[Batch], ctx: Context) -> int:
+    """From when on an ungrouped aggregate has an answer: the query's first row, as it enters a window."""
+    first = ctx.first if ctx.home else FOREVER
+    if op.from_input:
+        seen = min([state.heads.get(f"{name}.first", FOREVER), *(int(b.ts.min()) for b in marks if len(b))])
+        state.heads[f"{name}.first"] = first = seen
+    if op.ticks is None or first == FOREVER:
+        return first
+    return int(op.ticks.at_or_after(np.array([first]))[0])
+
+
+def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
+    """The distinct argument expressions, each shipped and stored once."""
+    distinct = dict.fromkeys(a.arg for _, a in op.aggs if a.arg is not None)
+    return tuple((f"__arg{i}", e) for i, e in enumerate(distinct))
+
+
+def _accumulators(
+    op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
+) -> list[Accumulator]:
+    named = zip((f"{name}.{n}" for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
+    if op.panes:
+        return [partial_accumulator(n, a, column, ctx.functions) for n, (a, column) in named]
+    return [accumulator(n, a, column, signed, ctx.functions) for n, (a, column) in named]
+
+
+def _with_columns(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -> list[tuple[Agg, str]]:
+    """Each aggregate with its argument's column ("" for COUNT(*))."""
+    column = {e: n for n, e in arguments}
+    return [(a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs]
+
+
+def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:
+    """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
+    structure = f"{name}.rows"
+    waited = entering(state, structure, ctx.low, ctx.high)
+    left = leaving(state, structure, ctx.low, ctx.high, ctx.scan)
+    start, exp = int64s(rows, START), int64s(rows, EXP)
+    now = start < ctx.high
+    settled = now & ((exp == FOREVER) | (exp < ctx.high))  # never has to be looked up again
+    if not settled.all():
+        insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
+    fresh = rows if now.all() else rows.take(pa.array(np.flatnonzero(now)))
+    entered = concat_rows([fresh, *waited])
+    if (int64s(entered, EXP) == FOREVER).any():
+        state.heads[f"{name}.forever"] = True
+    gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
+    over = concat_rows([gone, *left])
+    return _ordered(op, over, entered)
+
+
+def _ordered(op: GroupAggregate, over: pa.RecordBatch, entered: pa.RecordBatch) -> Events:
+    both = concat_rows([over, entered])
+    time = np.concatenate([int64s(over, EXP), int64s(entered, START)])
+    sign = np.concatenate([-_weights(over), _weights(entered)])
+    enters = np.arange(len(time)) >= over.num_rows
+    if len(time) > 1 and not (time[1:] >= time[:-1]).all():
+        order = np.argsort(time, kind="stable")
+        both, time, sign, enters = both.take(pa.array(order)), time[order], sign[order], enters[order]
+    names = [n for n, _ in op.groups]
+    keys = both.select(names) if names else no_columns(both.num_rows)
+    return Events(both, keys, time, int64s(both, EXP), np.empty(0, np.int64), sign, enters)
+
+
+def _weights(rows: pa.RecordBatch) -> NDArray[np.int8]:
+    """+1 for each row, or what signed rows carry (a negative tuple takes a row away until its expiry)."""
+    if WEIGHT in rows.schema.names:
+        return np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
+    return np.ones(rows.num_rows, np.int8)
+
+
+def _schedule(
+    op: GroupAggregate, state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context
+) -> Schedule:
+    ungrouped = not op.groups
+    if op.emit == "changes":
+        forced = [(ctx.first, 0)] if ungrouped and ctx.low <= ctx.first < ctx.high else []
+        return at_changes(events.time, events.group, events.sign, groups.live, forced)
+    if ungrouped:
+        low, high = max(ctx.low, ctx.first), ctx.until
+        spans = (np.array([low]), np.array([high])) if low < high else (np.empty(0, np.int64),) * 2
+    else:
+        spans = _spans(state, name, events, groups, ctx)
+    instants = None if op.ticks is not None else ctx.instants
+    if instants is not None:
+        instants = instants[instants >= ctx.first]
+    else:
+        assert op.ticks is not None
+        instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until)
+    return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
+
+
+def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context) -> tuple[Ints, Ints]:
+    """Where some group is live: around the entering rows, and from the step's begin while older rows last."""
+    fresh = events.entering
+    start, exp = events.time[fresh], events.exp[fresh]
+    if (groups.live > 0).any():
+        older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]
+        last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time[-1:].tolist()])
+        start, exp = np.append(start, ctx.low), np.append(exp, last)
+    return live_spans(start, exp)
+
+
+def _changes(op: GroupAggregate, replay: Replay, values: list[pa.Array], ctx: Context) -> Batch:
+    """'-' with the former and '+' with the new row of each group that changed, in time order."""
+    plan = replay.schedule
+    instant = plan.instant_of_emission()
+    time = plan.time[instant] if len(instant) else np.empty(0, np.int64)
+    exists = plan.live > 0 if op.groups else _since_first(time, instant, ctx)
+    previous = previous_emission(plan.group, len(replay.groups))
+    known = previous >= 0
+    had = known & exists[np.where(known, previous, 0)]
+    same = had & exists & _same(values, previous)
+    shown = known & ~same  # the first emission of a group is its state before the step
+    minus, plus = np.flatnonzero(shown & had), np.flatnonzero(shown & exists)
+    emission = np.concatenate([previous[minus], plus])
+    at = np.concatenate([time[minus], time[plus]])
+    order = np.argsort(np.concatenate([minus * 2, plus * 2 + 1]), kind="stable")
+    sign = np.repeat(np.array([-1, 1], np.int8), [len(minus), len(plus)])
+    rows = _rows(op, replay, values, emission[order])
+    return Batch(rows, at[order], forever(len(order)), sign[order])
+
+
+def _since_first(time: Ints, instant: Ints, ctx: Context) -> NDArray[np.bool_]:
+    """An ungrouped aggregate has a row from the query's first instant on; instant 0 is the state before the step."""
+    return np.where(instant == 0, ctx.first < ctx.low, time >= ctx.first)
+
+
+def _same(values: list[pa.Array], previous: Ints) -> NDArray[np.bool_]:
+    same = np.ones(len(previous), np.bool_)
+    index = pa.array(np.where(previous < 0, 0, previous))
+    for column in values:
+        same &= columns_equal(column, column.take(index))
+    return same
+
+
+def _snapshots(op: GroupAggregate, replay: Replay, values: list[pa.Array]) -> Batch:
+    plan = replay.schedule
+    time = plan.time[plan.instant_of_emission()] if len(plan.group) else np.empty(0, np.int64)
+    return Batch(_rows(op, replay, values, None), time, forever(len(time)))
+
+
+def _rows(op: GroupAggregate, replay: Replay, values: list[pa.Array], emission: Ints | None) -> pa.RecordBatch:
+    """Group columns and values of the given emissions (None: all)."""
+    group = replay.schedule.group if emission is None else replay.schedule.group[emission]
+    keys = replay.groups.keys.take(pa.array(group)).columns if op.groups else []
+    shown = values if emission is None else [v.take(pa.array(emission)) for v in values]
+    names = [n for n, _ in op.groups] + [n for n, _ in op.aggs]
+    if not names:
+        return no_columns(len(group))
+    return pa.RecordBatch.from_arrays([*keys, *shown], names=names)

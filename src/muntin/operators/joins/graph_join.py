@@ -1,0 +1,308 @@
+"""n-way join over a join graph in one operator, without materialised intermediates.
+
+Rows that start in this step are origins: each is extended window by window, in an order of its own per input, through
+whatever access the window offers from the inputs bound so far (``join_graph.way_into``); a combination is emitted in
+the step in which its last part starts, as in ``window_join``. Golab & Ozsu, 3.2 and 3.5 (hybrid), 5.4; thesis 5.2.2.
+Cost: for each origin and hop, the bucket mates (or the rows in the band, or the window) of each partial combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch, no_columns
+from muntin.kernels.hashing import exact, hash_columns
+from muntin.kernels.joining import between, probe
+from muntin.kernels.keys import columns_equal
+from muntin.operators.coalesce import coalesce
+from muntin.operators.context import Context
+from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
+from muntin.operators.joins.indexed_window import (
+    TIMES_BYTES,
+    Layout,
+    OpenChunk,
+    as_float,
+    let_go,
+    repack,
+    store_rows,
+)
+from muntin.operators.joins.join_graph import GraphJoin, Way, way_into
+from muntin.operators.joins.join_statistics import JoinMonitor
+from muntin.operators.joins.memory import index_bytes, kept_indexes
+from muntin.operators.joins.order import Estimates
+from muntin.plan.exprs import columns_of, conjunction
+from muntin.scalars.evaluate import predicate_mask
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START
+
+BLOCK_PAIRS = 1 << 22
+"""Candidates that are looked at together where no index narrows them down."""
+
+ULPS = 8
+"""A band's ends are moved outwards by so many units in the last place: the condition itself decides."""
+
+Windows = list[list[OpenChunk]]
+
+Enter = Callable[[OpenChunk], tuple[Ints, Ints]]
+"""What finds (combination, row) pairs in a chunk."""
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Combinations under construction: aligned rows of the bound inputs, and the interval in which all are valid."""
+
+    refs: dict[int, Refs]
+    start: Ints
+    exp: Ints
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, index: Ints) -> Partial:
+        return Partial({i: r.take(index) for i, r in self.refs.items()}, self.start[index], self.exp[index])
+
+    def slice(self, low: int, high: int) -> Partial:
+        return self.take(np.arange(low, high))
+
+
+def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+    """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
+    batches = [coalesce(b) for b in batches]
+    names = [f"{name}.in{i}" for i in range(len(batches))]
+    monitor = JoinMonitor(op, state, name)
+    layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, name, batches, ctx.memory))
+    mine = [i for i in range(len(batches)) if i not in op.passing and not op.borrows]
+    transient = ShardState()
+    for i in (*mine, *op.passing):
+        store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
+    if ctx.memory is not None and state.size() > ctx.memory:
+        for i in mine:
+            repack(state, names[i], layouts[i], batches[i].columns.schema.names)
+    places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(_structures(op, name, names))]
+    windows = [[OpenChunk(c) for c in chunks] for chunks in places]
+    schemas = [b.columns.schema for b in batches]
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
+    results = []
+    for i, order in enumerate(monitor.orders(ctx.low)):
+        if op.origins is not None and i not in op.origins:
+            continue
+        found = _combinations(Task(op, windows, schemas, ctx, monitor), i, order)
+        if found is not None and len(found):
+            results.append(_emit(found, windows, schemas))
+    monitor.save()
+    for i in mine:
+        let_go(state, names[i], batches[i], layouts[i], ctx)
+    return whole(results, batches)
+
+
+def _structures(op: GraphJoin, name: str, own: list[str]) -> list[str]:
+    """Where each input's window is kept: here, or by a later operator, whose last inputs are these."""
+    if not op.borrows:
+        return own
+    keeper = f"op{int(name.removeprefix('op')) + op.borrows}"
+    return [n if i in op.passing else n.replace(f"{name}.", f"{keeper}.", 1) for i, n in enumerate(own)]
+
+
+def _room(state: ShardState, name: str, batches: list[Batch], memory: int | None) -> int | None:
+    """Bytes that this operator's indexes may take: what the budget leaves beside all rows, those that came now
+    included, and the other operators."""
+    if memory is None:
+        return None
+    chunks = [OpenChunk(c) for n, cs in state.chunks.items() if n.startswith(f"{name}.in") for c in cs]
+    indexes = sum(c.meta["n"] * index_bytes(number) for c in chunks for number in c.indexes)
+    return memory - state.size() + indexes - sum(b.columns.nbytes + TIMES_BYTES * len(b) for b in batches)
+
+
+def layouts_of(op: GraphJoin, known: Estimates | None, room: int | None) -> list[Layout]:
+    """How each input's window is kept: with every index, or with those that are worth most where room is short."""
+    kept = kept_indexes(op, known, room)
+    columns = [
+        tuple(op.index_columns(i, x) if (i, n) in kept else None for n, x in enumerate(indexes))
+        for i, indexes in enumerate(op.indexes)
+    ]
+    return [Layout(c, op.band_columns(i)) for i, c in enumerate(columns)]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One step of the operator."""
+
+    op: GraphJoin
+    windows: Windows
+    schemas: list[pa.Schema]
+    ctx: Context
+    monitor: JoinMonitor
+
+
+def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
+    """Whole combinations whose newest part is of input i."""
+    new = starting(task.windows[i], task.ctx, (START, EXP))
+    if new is None:
+        return None
+    partial = Partial({i: new[0]}, *new[1])
+    for j in order:
+        if not len(partial):
+            return None
+        bound = frozenset(partial.refs)
+        hop = Hop(task, way_into(task.op, bound, j), task.ctx.high if j < i else task.ctx.low)
+        parts = [hop.extended(block) for block in hop.blocks(partial)]
+        tried, partial = len(partial), _joined([p for p in parts if len(p)], [*partial.refs, j])
+        task.monitor.hop(bound, j, tried, len(partial))
+    return partial
+
+
+def _joined(parts: list[Partial], inputs: list[int]) -> Partial:
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Partial({i: Refs(none, none) for i in inputs}, none, none)
+    if len(parts) == 1:
+        return parts[0]
+    refs = {i: Refs.concat([p.refs[i] for p in parts]) for i in inputs}
+    return Partial(refs, np.concatenate([p.start for p in parts]), np.concatenate([p.exp for p in parts]))
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One more input: how it is entered, and what is then checked; its rows started before ``limit``."""
+
+    task: Task
+    way: Way
+    limit: int
+
+    @property
+    def window(self) -> list[OpenChunk]:
+        return self.task.windows[self.way.input]
+
+    def blocks(self, partial: Partial) -> Iterator[Partial]:
+        """The combinations in portions that do not meet too many candidates at a time."""
+        rows = sum(c.meta["n"] for c in self.window)
+        indexed = self.way.index is not None and all(c.has(self.way.index) for c in self.window)
+        size = len(partial) if indexed else max(1, BLOCK_PAIRS // max(rows, 1))
+        if size >= len(partial):
+            yield partial
+            return
+        for low in range(0, len(partial), size):
+            yield partial.slice(low, min(low + size, len(partial)))
+
+    def extended(self, partial: Partial) -> Partial:
+        """The combinations with each partner that they have in this window."""
+        lefts, refs, starts, exps = [], [], [], []
+        lowest = int(partial.start.min())
+        enter = self._enter(partial)
+        for number, chunk in enumerate(self.window):
+            if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= self.limit:
+                continue
+            left, right = enter(chunk)
+            start, exp = chunk.times()
+            lefts.append(left)
+            refs.append(Refs(np.full(len(right), number, np.int64), right))
+            starts.append(start[right])
+            exps.append(exp[right])
+        if not lefts:
+            return _joined([], [*partial.refs, self.way.input])
+        grown = partial.take(np.concatenate(lefts))
+        start, exp = np.concatenate(starts), np.concatenate(exps)
+        both = {**grown.refs, self.way.input: Refs.concat(refs)}
+        return self._checked(Partial(both, np.maximum(grown.start, start), np.minimum(grown.exp, exp)))
+
+    def _enter(self, partial: Partial) -> Enter:
+        """What finds (combination, row) pairs in a chunk."""
+        if self.way.index is not None:
+            return self._by_hash(partial, self.way.index)
+        if self.way.band:
+            return self._by_band(partial)
+        return lambda chunk: self._scanned(partial, chunk)
+
+    def _scanned(self, partial: Partial, chunk: OpenChunk) -> tuple[Ints, Ints]:
+        """All rows of a chunk that are valid with a combination."""
+        n = chunk.meta["n"]
+        places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
+        every = np.arange(n, dtype=np.int32)
+        left, right, _ = between(places, every, (partial.start, partial.exp), chunk.times(), self.limit)
+        return left.astype(np.int64), right.astype(np.int64)
+
+    def _by_hash(self, partial: Partial, index: int) -> Enter:
+        keys = [self.column(partial, i, name) for i, name in self.way.partners]
+        hashes = hash_columns(keys, len(partial))
+        side = (hashes, partial.start, partial.exp)
+        fifo = self.task.ctx.fifo[self.way.input]
+
+        def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
+            if not chunk.has(index):
+                return self._unindexed(partial, keys, index, chunk)
+            left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo)
+            return left.astype(np.int64), chunk.row_numbers(index, found)
+
+        return enter
+
+    def _unindexed(self, partial: Partial, keys: list[pa.Array], index: int, chunk: OpenChunk) -> tuple[Ints, Ints]:
+        """Partners in a chunk that was stored without the index."""
+        left, right = self._scanned(partial, chunk)
+        same = np.ones(len(left), np.bool_)
+        names = self.task.op.index_columns(self.way.input, self.task.op.indexes[self.way.input][index])
+        for key, name in zip(keys, names, strict=True):
+            same &= columns_equal(key.take(pa.array(left)), chunk.rows.column(name).take(pa.array(right)))
+        return left[same], right[same]
+
+    def _by_band(self, partial: Partial) -> Enter:
+        number = self.task.op.band_columns(self.way.input).index(self.way.band[0].column)
+        low, high = np.full(len(partial), -np.inf), np.full(len(partial), np.inf)
+        for b in self.way.band:
+            values = as_float(self.column(partial, b.partner, b.other))
+            slack = ULPS * np.spacing(np.abs(values) + max(abs(b.low or 0.0), abs(b.high or 0.0)))
+            slack[~np.isfinite(slack)] = 0.0
+            low = low if b.low is None else np.maximum(low, values + b.low - slack)
+            high = high if b.high is None else np.minimum(high, values + b.high + slack)
+
+        def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
+            values, rows = chunk.sorted_column(number)
+            lo = np.searchsorted(values, low, side="left").astype(np.int64)
+            hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
+            times = (partial.start, partial.exp)
+            left, right, _ = between((lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit)
+            return left.astype(np.int64), right.astype(np.int64)
+
+        return enter
+
+    def _checked(self, partial: Partial) -> Partial:
+        """Without those whose hashes only were equal, and those that a condition closed by this input rejects."""
+        same = np.ones(len(partial), np.bool_)
+        for mine, other, theirs in self._unproved():
+            same &= columns_equal(self.column(partial, self.way.input, mine), self.column(partial, other, theirs))
+        if not same.all():
+            partial = partial.take(np.flatnonzero(same))
+        closing = [self.task.op.conditions[n] for n in self.way.closing]
+        if not closing or not len(partial):
+            return partial
+        used = sorted({c.name for e in closing for c in columns_of(e)})
+        rows = pa.RecordBatch.from_arrays([self.column(partial, self._owner(n), n) for n in used], names=used)
+        kept = predicate_mask(conjunction(closing), rows)
+        return partial if kept.all() else partial.take(np.flatnonzero(kept))
+
+    def _unproved(self) -> Iterator[tuple[str, int, str]]:
+        """Equalities that the access did not prove."""
+        proved = set()
+        if self.way.index is not None and len(self.way.partners) == 1:
+            (column,) = self.task.op.index_columns(self.way.input, self.task.op.indexes[self.way.input][self.way.index])
+            if exact([self.task.schemas[self.way.input].field(column).type]):
+                proved = {column}
+        yield from (e for e in self.way.equal if e[0] not in proved)
+
+    def _owner(self, name: str) -> int:
+        return next(i for i, names in enumerate(self.task.op.columns) if name in names)
+
+    def column(self, partial: Partial, i: int, name: str) -> pa.Array:
+        """A column of a bound input, by combination."""
+        return gather(partial.refs[i], self.task.windows[i], [name]).column(0)
+
+
+def _emit(found: Partial, windows: Windows, schemas: list[pa.Schema]) -> Batch:
+    gathered = [gather(found.refs[i], windows[i], s.names) for i, s in enumerate(schemas)]
+    columns = [g.column(n) for g, s in zip(gathered, schemas, strict=True) for n in s.names]
+    names = [n for s in schemas for n in s.names]
+    rows = pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(found))
+    return Batch(rows, found.start, found.exp, product([(windows[i], found.refs[i]) for i in range(len(windows))]))

@@ -1,0 +1,136 @@
+"""The window join of two inputs: chunk against chunk, results written once.
+
+As ``window_join`` says: a row that starts in this step meets the other input's rows that have started by now (or, for
+the first input, that had started before).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch, no_columns
+from muntin.kernels.gathering import meet_into
+from muntin.kernels.hashing import buffer_values, exact
+from muntin.kernels.joining import probe
+from muntin.kernels.keys import columns_equal
+from muntin.operators.context import Context
+from muntin.operators.joins.assemble import Picked, column, int64_room
+from muntin.operators.joins.hot_keys import ELSEWHERE, MINE, ROLE
+from muntin.operators.joins.indexed_window import OpenChunk, Side
+from muntin.operators.joins.join_statistics import JoinMonitor
+from muntin.state.window_rows import WEIGHT
+
+if TYPE_CHECKING:
+    from muntin.operators.joins.window_join import WindowJoin
+
+
+Windows = list[list[OpenChunk]]
+"""Of two inputs; where hot keys are split, then their spread rows."""
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Rows of a chunk that start in this step, and the windows in which they look for partners."""
+
+    chunk: OpenChunk
+    rows: NDArray[np.bool_]
+    partners: list[OpenChunk]
+
+
+def _origins(i: int, windows: list[list[OpenChunk]], ctx: Context) -> Iterator[Origins]:
+    """New rows of input i of a binary join: all rows meet all partners, but spread ones only where it is their turn,
+    and on their home shard the plain partners otherwise."""
+    plain = windows[1 - i]
+    everything = plain + windows[3 - i] if len(windows) == 4 else plain
+    for chunk in windows[i]:
+        rows = chunk.starting(ctx)
+        if rows is not None:
+            yield Origins(chunk, rows, everything)
+    for chunk in windows[i + 2] if len(windows) == 4 else ():
+        rows = chunk.starting(ctx)
+        if rows is None:
+            continue
+        role = buffer_values(chunk.rows.column(ROLE), np.int8)
+        for wanted, partners in ((MINE, everything), (ELSEWHERE, plain)):
+            if (rows & (role == wanted)).any():
+                yield Origins(chunk, rows & (role == wanted), partners)
+
+
+@dataclass(frozen=True)
+class Met:
+    """Pairs of one chunk of input ``i`` and one of the other: rows, and both sides' hash, start and expiry."""
+
+    i: int
+    mine: Picked
+    theirs: Picked
+    probed: NDArray[np.int32]
+    side: Side
+    partner: Side
+
+
+def pair_join(
+    op: WindowJoin, windows: Windows, schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
+) -> list[Batch]:
+    """The results of this step, at most one batch."""
+    met: list[Met] = []
+    for i in (0, 1):
+        tried, before = 0, len(met)
+        for origins in _origins(i, windows, ctx):
+            tried += int(origins.rows.sum())
+            met += _probed(i, origins, ctx)
+        monitor.hop(frozenset([i]), 1 - i, tried, sum(len(m.probed) for m in met[before:]))
+    return [_results(met, schemas, op)] if met else []
+
+
+def _probed(i: int, origins: Origins, ctx: Context) -> Iterator[Met]:
+    chunk, rows = origins.chunk, origins.rows
+    limit = ctx.low if i == 0 else ctx.high
+    whole = bool(rows.all())
+    h, start, exp = (a if whole else a[rows] for a in chunk.probe_side())
+    lowest, place = int(start.min()), np.flatnonzero(rows).astype(np.int32)
+    for other in origins.partners:
+        if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
+            continue
+        partner = other.probe_side()
+        left, right, _ = probe((h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i])
+        if len(left):
+            mine = Picked(chunk.rows, left if whole else place[left])
+            yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner)
+
+
+def _results(met: list[Met], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+    total = sum(len(m.probed) for m in met)
+    starts, exps, at = int64_room(total), int64_room(total), 0
+    for m in met:
+        meet_into(m.probed, m.theirs.index, *m.side[1:], *m.partner[1:], starts, exps, at)
+        at += len(m.probed)
+    inputs = [[m.mine if m.i == side else m.theirs for m in met] for side in (0, 1)]
+    named = [(n, parts) for s, parts in zip(schemas, inputs, strict=True) for n in s.names]
+    columns = {n: column(parts, n, total) for n, parts in named}
+    rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(total)
+    result = Batch(rows, starts, exps, _signs(inputs, total))
+    if exact([schemas[0].field(k).type for k in op.keys[0]]) and not op.null_safe:
+        return result
+    same = np.ones(total, np.bool_)  # equal hashes must be confirmed on the keys
+    for mine, theirs in zip(*op.keys, strict=True):
+        same &= columns_equal(rows.column(mine), rows.column(theirs))
+    return result.where(same)
+
+
+def _signs(inputs: list[list[Picked]], total: int) -> NDArray[np.int8] | None:
+    """Weights of results: the product over the inputs that have weights; None if none has."""
+    weighted = [parts for parts in inputs if WEIGHT in parts[0].rows.schema.names]
+    if not weighted:
+        return None
+    found = [np.concatenate([_weights(p) for p in parts]) for parts in weighted]
+    return np.multiply.reduce(found).astype(np.int8)
+
+
+def _weights(part: Picked) -> NDArray[np.int8]:
+    return np.asarray(part.rows.column(WEIGHT).to_numpy(), np.int8)[part.index]

@@ -1,0 +1,41 @@
+"""Bag differences between instants: equal rows that enter and leave at one instant cancel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch
+from muntin.kernels.keys import key_ids
+from muntin.state.window_rows import remaining
+
+
+@dataclass(frozen=True)
+class Net:
+    """Signed rows: equal rows that enter and leave at one instant cancel (bag difference between instants)."""
+
+
+@dataclass(frozen=True)
+class OneSign:
+    """Signed rows: only those that enter (+1, Istream) or leave (-1, Dstream)."""
+
+    sign: int
+
+
+
+def net(batch: Batch) -> Batch:
+    """Signed rows without cancelling pairs; order is kept. Only instants with both signs are looked at."""
+    if batch.sign is None:
+        raise ValueError("only signed rows can be netted")
+    both = np.intersect1d(batch.ts[batch.sign > 0], batch.ts[batch.sign < 0])
+    if len(both) == 0:
+        return batch
+    touched = np.flatnonzero(np.isin(batch.ts, both))
+    part = batch.take(touched)
+    ids, count, _ = key_ids([*part.columns.columns, pa.array(part.ts)], len(part))
+    balance = np.bincount(ids, weights=batch.sign[touched], minlength=count).astype(np.int64)
+    keep = np.ones(len(batch), np.bool_)
+    keep[touched] = remaining(ids, batch.sign[touched], balance)
+    return batch.where(keep)

@@ -1,0 +1,132 @@
+"""Stateless steps between operators: other validity, other weights, other multiplicity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch, forever, no_columns
+from muntin.plan.exprs import Expr
+from muntin.plan.windows import QueryOptions, Ticks, Window, validity
+from muntin.scalars.evaluate import evaluate
+from muntin.state.window_rows import int64s
+
+
+@dataclass(frozen=True)
+class Rewind:
+    """Rows that came out of a query at ``ts`` enter a time window with that event time; ``shift`` is added to it."""
+
+    window: Window
+    options: QueryOptions
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Snap:
+    """Move both ends of validity to the evaluation instants; rows that none sees are left out."""
+
+    ticks: Ticks
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Each row's start (``end``: its expiry) as one more column (int64 microseconds): rows of equal values keep apart
+    if they start apart."""
+
+    column: str
+    end: bool = False
+
+
+@dataclass(frozen=True)
+class Until:
+    """Rows live until the least of these columns says (none: forever), whatever expiry they came with."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Endless:
+    """Signed rows whose expiry is told by negative tuples alone (the negative-tuple approach, thesis 2.3.3)."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Rows of a table's feed, weighted by the boolean ``column`` (false: -1), which is then dropped."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Merge:
+    """All rows of the inputs (names of the first), those of input i with weight ``weights[i]`` (+1 or -1)."""
+
+    weights: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Each row as many times as ``times`` says (NULL or below one: not at all)."""
+
+    times: Expr
+
+
+
+def snap(ticks: Ticks, batch: Batch) -> Batch:
+    """Both ends of validity at the evaluation instants; rows that none sees are left out."""
+    start, exp = ticks.at_or_after(batch.ts), ticks.at_or_after(batch.exp)
+    return Batch(batch.columns, start, exp, batch.sign).where(start < exp)
+
+
+def rewind(op: Rewind, batch: Batch) -> Batch:
+    """Rows that came out at ``ts`` as rows of a time window; their signs (all +1) are dropped."""
+    start, exp = validity(op.window, batch.ts + op.shift, op.options)
+    return Batch(batch.columns, start, exp).where(start < exp)
+
+
+def stamp(op: Stamp, batch: Batch) -> Batch:
+    """The rows with their start or their expiry as a column."""
+    at = pa.array(batch.exp if op.end else batch.ts)
+    return batch.with_columns(batch.columns.append_column(op.column, at))
+
+
+def until(columns: tuple[str, ...], batch: Batch) -> Batch:
+    """The rows with the least of the columns as their expiry."""
+    ends = [int64s(batch.columns, c) for c in columns]
+    return Batch(batch.columns, batch.ts, np.minimum.reduce(ends) if ends else forever(len(batch)), batch.sign)
+
+
+def merge(weights: tuple[int, ...], batches: list[Batch]) -> Batch:
+    """All rows, with their weights times the input's; one sign column if any input has one or is subtracted."""
+    names = batches[0].columns.schema.names
+    if all(w > 0 for w in weights) and all(b.sign is None for b in batches):
+        return Batch.concat([_renamed(b, names) for b in batches])
+    return Batch.concat([_weighted(_renamed(b, names), w) for b, w in zip(batches, weights, strict=True)])
+
+
+def repeat(times: Expr, batch: Batch) -> Batch:
+    """Each row as many times as the expression says."""
+    counts = evaluate(times, batch.columns).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    counts = np.maximum(counts, 0)
+    return batch if (counts == 1).all() else batch.take(np.repeat(np.arange(len(batch)), counts))
+
+
+def _renamed(batch: Batch, names: list[str]) -> Batch:
+    if batch.columns.schema.names == names:
+        return batch
+    return batch.with_columns(pa.RecordBatch.from_arrays(batch.columns.columns, names=names))
+
+
+def _weighted(batch: Batch, weight: int) -> Batch:
+    sign = np.ones(len(batch), np.int8) if batch.sign is None else batch.sign
+    return Batch(batch.columns, batch.ts, batch.exp, sign * np.int8(weight))
+
+
+def signed(column: str, batch: Batch) -> Batch:
+    """Rows weighted by a boolean column, which goes: the updates of a table."""
+    add = np.asarray(batch.columns.column(column).to_numpy(zero_copy_only=False), np.bool_)
+    kept = batch.columns.select([n for n in batch.columns.schema.names if n != column])
+    if not kept.schema.names:
+        kept = no_columns(len(batch))
+    return Batch(kept, batch.ts, batch.exp, np.where(add, 1, -1).astype(np.int8))

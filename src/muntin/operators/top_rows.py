@@ -1,0 +1,87 @@
+"""ORDER BY ... LIMIT k over a window: the changes of the first k rows, with rows that come back when others leave.
+
+All live rows are remembered, as pairs (row, multiplicity); a step sorts the rows that it knows and keeps a counting
+tree
+over them, so an instant costs k searches, whatever the window holds (thesis 2.2.2, holistic aggregates).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.aggregates.extremes import sort_keys
+from muntin.core.batch import Batch, concat_rows, forever
+from muntin.core.time import FOREVER
+from muntin.kernels.ordered import first_places
+from muntin.operators.context import Context
+from muntin.operators.net import net
+from muntin.plan.exprs import Expr
+from muntin.scalars.evaluate import evaluate
+from muntin.state.keyed_table import KeyedTable
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, insert, int64s, leaving, merge_closed, timed
+
+
+@dataclass(frozen=True)
+class TopRows:
+    """Changes of the first ``count`` rows by ``keys`` ((expression, descending, nulls first)), ties by all columns."""
+
+    keys: tuple[tuple[Expr, bool, bool], ...]
+    count: int
+
+
+Ints = NDArray[np.int64]
+
+
+def top_rows(op: TopRows, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+    """Weighted rows in; changes of the first rows out."""
+    schema = batch.columns.schema
+    rows, time, sign = _events(state, f"{name}.rows", batch, ctx)
+    table = KeyedTable(state, f"{name}.live", schema)
+    ids = table.ids_of(rows, len(time))
+    order = _order(op, table.keys)
+    place = np.empty(len(table), np.int64)
+    place[order] = np.arange(len(table))
+    instants, ends = np.unique(time, return_index=True)
+    shown = first_places(place[ids], sign, np.append(ends[1:], len(time)), table.live[order], op.count)
+    np.add.at(table.live, ids, sign)
+    table.save(np.unique(ids))
+    at, found, change = shown
+    columns = table.keys.take(pa.array(order[found]))
+    return net(Batch(columns, instants[at], forever(len(at)), change.astype(np.int8)))
+
+
+def _events(state: ShardState, structure: str, batch: Batch, ctx: Context) -> tuple[pa.RecordBatch, Ints, Ints]:
+    """Rows entering and leaving in this step, in time order, with what they do to the row's count."""
+    rows = timed(batch.columns, batch.ts, batch.exp)
+    weights = np.ones(len(batch), np.int8) if batch.sign is None else batch.sign
+    rows = rows.append_column(WEIGHT, pa.array(weights))
+    waited, left = entering(state, structure, ctx.low, ctx.high), leaving(state, structure, ctx.low, ctx.high, ctx.scan)
+    now = batch.ts < ctx.high
+    settled = now & ((batch.exp == FOREVER) | (batch.exp < ctx.high))
+    insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
+    fresh = rows.take(pa.array(np.flatnonzero(now)))
+    gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
+    over, entered = concat_rows([gone, *left]), concat_rows([fresh, *waited])
+    expire(state, structure, ctx.high, keep_forever=False)
+    merge_closed(state, structure, ctx.high, ctx.pane)
+    both = concat_rows([over, entered])
+    time = np.concatenate([int64s(over, EXP), int64s(entered, START)])
+    sign = np.asarray(both.column(WEIGHT).to_numpy(), np.int64)
+    sign = np.where(np.arange(len(sign)) < over.num_rows, -sign, sign)
+    order = np.argsort(time, kind="stable")
+    return both.select(batch.columns.schema.names).take(pa.array(order)), time[order], sign[order]
+
+
+def _order(op: TopRows, rows: pa.RecordBatch) -> Ints:
+    """The rows' order by the keys, then by all columns (ascending, NULLs first)."""
+    keys: list[Ints] = []
+    for e, descending, nulls_first in op.keys:
+        keys += sort_keys(evaluate(e, rows), descending, nulls_first)
+    for column in rows.columns:
+        keys += sort_keys(column, descending=False, nulls_first=True)
+    return np.lexsort(keys[::-1]) if keys else np.arange(rows.num_rows)

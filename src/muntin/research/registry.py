@@ -1,0 +1,45 @@
+"""Which entries there are, and where each one's code is."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+
+from muntin.core.errors import ConfigError
+from muntin.research.harness import Entry
+
+_THESIS = "muntin.research.thesis"
+
+_JOINS = "muntin.research.joins"
+
+MODULES: dict[str, str] = {
+    **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
+    **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
+    **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
+}
+"""Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
+
+ALIASES: dict[str, str] = {"T30": "G3", "T31": "G8", "T32": "G10"}
+"""Id -> the id of the same thing in another document; each alias is a record of its own."""
+
+
+def known(modules: Mapping[str, str] = MODULES, aliases: Mapping[str, str] = ALIASES) -> tuple[str, ...]:
+    """Every id, by document and number."""
+    return tuple(sorted((*modules, *aliases), key=lambda name: (name[0], int(name[1:]))))
+
+
+def chosen(
+    names: Sequence[str], modules: Mapping[str, str] = MODULES, aliases: Mapping[str, str] = ALIASES
+) -> list[tuple[str, Entry]]:
+    """The entries asked for, in that order, without regard to case; ``all`` stands for every one.
+
+    Raises:
+        ConfigError: an id is not known.
+    """
+    wanted = [n.upper() for n in names]
+    every = known(modules, aliases)
+    unknown = [n for n in wanted if n not in every and n != "ALL"]
+    if unknown:
+        raise ConfigError(f"there is no entry {', '.join(unknown)}; there are {', '.join(every)}, and all")
+    ids = dict.fromkeys(i for n in wanted for i in (every if n == "ALL" else (n,)))
+    return [(i, importlib.import_module(modules[aliases.get(i, i)]).ENTRY) for i in ids]

@@ -1,0 +1,43 @@
+"""Columns of results from many chunks equal taking and concatenating, for every kind of column."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from muntin.operators.joins.assemble import Picked, column
+
+VALUES = {
+    "int64": pa.array(range(50), pa.int64()),
+    "int32": pa.array(range(50), pa.int32()),
+    "int16": pa.array(range(50), pa.int16()),
+    "double": pa.array([x / 7 for x in range(50)]),
+    "timestamp": pa.array(range(50), pa.timestamp("us", "UTC")),
+    "date": pa.array(range(50), pa.date32()),
+    "nulls": pa.array([None if x % 3 == 0 else x for x in range(50)], pa.int64()),
+    "bool": pa.array([x % 2 == 0 for x in range(50)]),
+    "string": pa.array([f"s{x}" for x in range(50)]),
+    "decimal": pa.array([Decimal(x) / 10 for x in range(50)], pa.decimal128(10, 2)),
+    "list": pa.array([[x, x + 1] for x in range(50)]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_many_chunks(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = pa.RecordBatch.from_arrays([VALUES[name]], names=["c"])
+    parts = []
+    for _ in range(int(rng.integers(1, 5))):
+        low = int(rng.integers(0, 30))
+        chunk = rows.slice(low, int(rng.integers(1, 20)))
+        parts.append(Picked(chunk, rng.integers(0, chunk.num_rows, int(rng.integers(0, 9))).astype(np.int32)))
+    total = sum(len(p.index) for p in parts)
+    if total == 0:
+        return
+    wanted = pa.concat_arrays([p.rows.column("c").take(pa.array(p.index)) for p in parts])
+    found = column(parts, "c", total)
+    assert found.equals(wanted) and found.type == wanted.type
