@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -103,6 +104,20 @@ def answers(query: Any, streams: dict[str, list[dict[str, Any]]], rng: Random) -
         tables.append(pipeline.push({s.name: to_table(s, streams[s.name][low:high]) for s in STREAMS}))
     tables.append(pipeline.finish())
     return [r for t in tables for r in from_table(t, query.schema, query.shows_op)]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_in_a_zone_whose_clock_changes(name: str) -> None:
+    """Hours for seconds, a row each half an hour, around the hour that New York has twice."""
+    streams = tuple(replace(s, ts_unit=1_800_000_000) for s in STREAMS)
+    bound = bind(QUERIES[name].replace("SECONDS", "HOURS"), Catalog(streams), QueryOptions(zone="America/New_York"))
+    query = plan_query(bound)
+    for seed in range(3):
+        rng = Random(f"{name} {seed}")
+        start = 1_730_613_600 // 1800 - rng.randint(2, 36)
+        rows = {n: [{**r, "ts": start + r["ts"]} for r in given] for n, given in draw(rng).items()}
+        got = sorted(answers(query, rows, rng), key=lambda r: r[0])
+        assert not (problem := difference(run(bound, rows), got)), f"seed {seed}: {problem}"
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -19,6 +19,7 @@ from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 
 UNIT_WORDS = {1: "MICROSECONDS", 1_000: "MILLISECONDS", 1_000_000: "SECONDS"}
+WORDS = UNIT_WORDS | {60_000_000: "MINUTES", 3_600_000_000: "HOURS", 86_400_000_000: "DAYS"}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NAMES = ("A", "B", "C", "D")
 
@@ -36,7 +37,7 @@ class Source:
 
     def cql(self, unit: int) -> str:
         """``A [RANGE 5 SECONDS] AS a`` and its other spellings."""
-        word = UNIT_WORDS[unit]
+        word = WORDS[unit]
         match self.window:
             case "now":
                 window = " [NOW]"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
 
-from muntin.core.errors import QueryError
+from muntin.core.errors import ConfigError, QueryError
+from muntin.core.zones import zone_name
 from muntin.cql.context import Context
 from muntin.cql.dialect import ToStream
 from muntin.cql.output_windows import check_internal
@@ -28,7 +30,9 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
     Raises:
         QueryError: the text is wrong; line, column and token say where.
         UnsupportedError: the text is valid CQL beyond this version.
+        ConfigError: the options name a time zone that there is not.
     """
+    options = _in_known_zones(options)
     try:
         return _bind(text, catalog, options)
     except RecursionError:
@@ -36,7 +40,8 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
 
 
 def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
-    ctx = Context(text, catalog, options)
+    # what is bound are scalar expressions: their zone is that of the session where the options name none
+    ctx = Context(text, catalog, replace(options, zone=options.scalar_zone))
     tree = stream_of_list(unwrapped(parse(text)))
     kind, body = _wrapper(tree)
     node = relation(ctx, body)
@@ -44,6 +49,15 @@ def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     query = BoundQuery(text, Output(node, kind or _default_kind(node)), options)
     check_plan(ctx, tree, query.root)
     return query
+
+
+def _in_known_zones(options: QueryOptions) -> QueryOptions:
+    """The options with zones as plans keep them. A zone that is given wins over the session's, UTC too."""
+    try:
+        given, session = zone_name(options.zone), zone_name(options.session_zone)
+    except ValueError as e:
+        raise ConfigError(f"option zone: {e}") from None
+    return replace(options, zone=given, session_zone=session if options.zone is None else None)
 
 
 def _wrapper(tree: exp.Expr) -> tuple[OutputKind | None, exp.Expr]:

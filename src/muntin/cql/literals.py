@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin.core.zones import zone as clock
 from muntin.cql.durations import parse_duration
 from muntin.cql.types import DURATION, TIMESTAMP, TIMESTAMP_NTZ
 from muntin.plan.exprs import Literal
@@ -53,15 +54,9 @@ def instant(text: str, zone: str | None) -> int:
         how = "write '2024-01-31 12:00:00' or '2024-01-31T12:00:00+01:00'"
         raise ValueError(f"{text!r} is not a timestamp: {how}") from None
     if value.tzinfo is None:
-        value = value.replace(tzinfo=_zone(zone))
+        shown = (value.replace(tzinfo=dt.UTC) - _EPOCH) // _MICRO
+        return int(clock(zone).instant(np.array([shown]))[0])
     return (value - _EPOCH) // _MICRO
-
-
-def _zone(name: str | None) -> dt.tzinfo:
-    try:
-        return ZoneInfo(name) if name else dt.UTC
-    except (KeyError, OSError, ValueError):
-        raise ValueError(f"there is no time zone {name!r}: option zone takes names as 'Europe/Rome'") from None
 
 
 def timestamp(text: str, to: pa.DataType, zone: str | None) -> Literal:

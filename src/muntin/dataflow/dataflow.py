@@ -63,7 +63,7 @@ from muntin.plan.nodes import (
     ticks_of,
     walk,
 )
-from muntin.plan.windows import Range, Rows, Ticks, Unbounded, beat, moves_with_rows
+from muntin.plan.windows import Range, Rows, Ticks, Unbounded, moves_with_rows, own_ticks
 
 
 def plan_dataflow(query: BoundQuery) -> PhysicalQuery:
@@ -201,9 +201,9 @@ class _Planner(Negation):
         by_value = not isinstance(value, Loose)  # results of a query
         op = RowsWindow(window.count, window.slide, by, prefix + order_by if order_by else None, by_value)
         rows = self.drafts.apply(op, [here], here.schema, True, here.keys)
-        own = beat(window, self.query.options)
+        own = own_ticks(window, self.query.options)
         if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant
-            rows = self.drafts.apply(Snap(Ticks((own[0],), (own[1],))), [rows], rows.schema, True, rows.keys)
+            rows = self.drafts.apply(Snap(own), [rows], rows.schema, True, rows.keys)
         return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, True, rows.keys)
 
     def fired_window(self, value: Value, window: Range) -> Placed:

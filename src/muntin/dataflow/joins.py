@@ -13,7 +13,7 @@ from muntin.dataflow.pieces import Pieces
 from muntin.dataflow.relays import Keyed, join_relayed
 from muntin.dataflow.shapes import BOOL, columns, equality, leaves, names_of
 from muntin.operators.as_of_join import AsOfJoin
-from muntin.operators.reshape import Snap
+from muntin.operators.reshape import Rewind, Snap
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Call, Expr, columns_of, conjunction, conjuncts
@@ -24,7 +24,7 @@ from muntin.plan.nodes import (
     Scan,
     TableScan,
 )
-from muntin.plan.windows import Range, Ticks, tick_origin
+from muntin.plan.windows import Range, Ticks, own_ticks
 
 
 class Joins(Pieces):
@@ -79,10 +79,12 @@ class Joins(Pieces):
         (leaf,) = leaves(node)
         assert isinstance(leaf, Scan) and isinstance(leaf.window, Range) and ticks is not None
         here = self.drafts.place(value)
-        if leaf.window.slide is not None:
-            origin = tick_origin(leaf.window, self.query.options) % leaf.window.slide
-            own = Ticks((leaf.window.slide,), (origin,))
-            here = self.drafts.apply(Snap(own), [here], here.schema, here.signed, here.keys)
+        own = own_ticks(leaf.window, self.query.options)
+        if own is not None:
+            # in a zone the way from tick to tick is no fixed time
+            again = Rewind(leaf.window, self.query.options, -1 if self.query.options.bounds == "start" else 0)
+            op = Snap(own) if own.zone is None else again
+            here = self.drafts.apply(op, [here], here.schema, here.signed, here.keys)
         return self.drafts.apply(Snap(ticks), [here], here.schema, here.signed, here.keys)
 
     def as_of(

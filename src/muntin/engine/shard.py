@@ -51,7 +51,7 @@ from muntin.operators.reshape import (
 from muntin.operators.restore import Restore, restore
 from muntin.operators.rows_window import RowsWindow, rows_window
 from muntin.operators.top_rows import TopRows, top_rows
-from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, beat, moves_with_rows, validity
+from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import PANES
 
@@ -373,8 +373,8 @@ def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
     """The last that a row of this event time can do to windows, each on the output of the one before."""
     shift = 0
     for window, ticks in reach if at != NEVER else ():
-        entry, own = (Unbounded(), beat(window, options)) if moves_with_rows(window) else (window, None)
-        moves = ticks if own is None else Ticks((own[0],), (own[1],))
+        entry, own = (Unbounded(), own_ticks(window, options)) if moves_with_rows(window) else (window, None)
+        moves = ticks if own is None else own
         start, exp = _seen(entry, np.array([at + shift]), options, moves)
         at = int(start[0] if exp[0] == FOREVER else exp[0])
         shift = -1 if options.bounds == "start" and ticks is not None else 0  # as ``Rewind`` of its results has it

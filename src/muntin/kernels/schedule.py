@@ -15,7 +15,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.core.time import ceil_to
+from muntin.core.zones import ticks_between
 from muntin.kernels.joining import _grown
 from muntin.kernels.types import I8, I64, MI64
 
@@ -194,10 +194,12 @@ def tick_times(
     origins: tuple[int, ...],
     begin: int,
     until: int,
+    zone: str | None = None,
 ) -> NDArray[np.int64]:
     """Sorted evaluation instants in ``[begin, until)`` that fall into one of ``spans`` (sorted, disjoint [from, to)).
 
-    Only spans are enumerated: a gap without live rows costs nothing, however fine the slide.
+    ``zone``: whose clock shows the multiples (None: UTC). Only spans are enumerated: a gap without live rows costs
+    nothing, however fine the slide.
     """
     found = []
     for low, high in zip(*spans, strict=True):
@@ -205,8 +207,7 @@ def tick_times(
         if low >= high:
             continue
         for slide, origin in zip(slides, origins, strict=True):
-            first = int(ceil_to(np.array([low], np.int64), slide, origin)[0])
-            found.append(np.arange(first, high, slide, dtype=np.int64))
+            found.append(ticks_between(low, high, slide, origin, zone))
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 

@@ -168,7 +168,7 @@ def _schedule(
         instants = instants[instants >= ctx.first]
     else:
         assert op.ticks is not None
-        instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until)
+        instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until, op.ticks.zone)
     return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
 
 

@@ -129,7 +129,7 @@ def _snapshots(op: Materialize, state: ShardState, name: str, batch: Batch, ctx:
     start, exp = int64s(rows, START), int64s(rows, EXP)
     if op.ticks is not None:
         instants = tick_times(
-            live_spans(start, exp), op.ticks.slides, op.ticks.origins, max(ctx.low, ctx.first), ctx.until
+            live_spans(start, exp), op.ticks.slides, op.ticks.origins, max(ctx.low, ctx.first), ctx.until, op.ticks.zone
         )
     else:
         assert ctx.instants is not None

@@ -357,7 +357,7 @@ def ticks_of(output: Output, options: QueryOptions) -> Ticks | None:
     """
     windows = [n.window for n in within(output) if isinstance(n, Scan | Rewindow)]
     found = sorted({b for w in windows if (b := beat(w, options)) is not None})
-    return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found)) if found else None
+    return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found), options.zone) if found else None
 
 
 def within(node: Node) -> Iterator[Node]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 import numpy as np
 
-from muntin.core.time import FOREVER, MICROSECOND, Instants, ceil_to
+from muntin.core.time import DAY, FOREVER, MICROSECOND, Instants
+from muntin.core.zones import tick_at_or_after, zone
 
 Bounds = OneOf["half_open", "closed", "start"]
 
@@ -70,7 +71,9 @@ class QueryOptions:
 
     ``bounds``: reading of RANGE T at instant t: half_open (t-T, t], closed [t-T, t], start [t-T, t) (SLIDE only).
     ``origin``: microseconds from the epoch that multiples of SLIDE are counted from. ``granule``: microseconds that
-    ``closed`` and ``[NOW]`` add to the last instant. ``zone``: time zone for local days (None: UTC). ``exp``: also
+    ``closed`` and ``[NOW]`` add to the last instant. ``zone``: time zone of literals, casts and functions, and of
+    the clock that SLIDE and RANGE of whole days go by (None: UTC, and ``session_zone`` for literals, casts and
+    functions: what holds in the Spark session in which the query is registered). ``exp``: also
     output the expiry of each row. ``strategy``: execution strategy: "upa", "nt", "direct", or "auto" (the
     cheapest by estimate). ``skew``: "split" lets all shards share the join of keys that would fill one of them
     (joins of two windows, live pipelines), at the price of one more exchange after the join; "keep" does not.
@@ -86,18 +89,27 @@ class QueryOptions:
     strategy: str = "upa"
     skew: str = "keep"
     memory: int | None = None
+    session_zone: str | None = field(default=None, compare=False)
+
+    @property
+    def scalar_zone(self) -> str | None:
+        """The zone of literals, casts and functions (None: UTC)."""
+        return self.session_zone if self.zone is None else self.zone
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Evaluation instants: the union of the multiples of ``slides`` counted from their origins (same order)."""
+    """Evaluation instants: the union of the multiples of ``slides`` counted from their origins (same order), as the
+    clock of ``zone`` shows them (None: UTC; see ``core.zones.Zone.ceil``)."""
 
     slides: tuple[int, ...]
     origins: tuple[int, ...]
+    zone: str | None = None
 
     def at_or_after(self, ts: Instants) -> Instants:
         """The first evaluation instant at or after each of ``ts``."""
-        return np.minimum.reduce([ceil_to(ts, s, o) for s, o in zip(self.slides, self.origins, strict=True)])
+        beats = zip(self.slides, self.origins, strict=True)
+        return np.minimum.reduce([tick_at_or_after(ts, s, o, self.zone) for s, o in beats])
 
 
 def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Instants, Instants]:
@@ -106,6 +118,9 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
 
     half_open: start = ts, exp = ts + T; closed: exp = ts + T + granule; start: start = ts + granule(1 us),
     exp = ts + T + 1 us; then both ends move to the first own tick at or after them.
+
+    In a zone RANGE of whole days is time on its clock: ts + T is the first instant at which the clock shows T more than
+    at ts (while it shows an hour again, as at the end of that hour). RANGE equal to SLIDE reaches to the tick before.
     """
     match window:
         case Unbounded():
@@ -116,10 +131,14 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
             raise ValueError("when a row enters a window that moves with the rows is known only when they come")
         case Range(length, slide):
             start, exp = _bounds(ts, length, options)
-            if slide is None:
+            own = own_ticks(window, options)
+            if own is None:
                 return start, exp
-            origin = tick_origin(window, options)
-            return ceil_to(start, slide, origin), ceil_to(exp, slide, origin)
+            if own.zone is not None and length == slide:
+                start = own.at_or_after(start)
+                last = start if options.bounds != "closed" else own.at_or_after(ts + options.granule)
+                return start, own.at_or_after(last + MICROSECOND)
+            return own.at_or_after(start), own.at_or_after(exp)
         case Rows():
             raise ValueError("when a row leaves a window of rows is known only when later rows come")
 
@@ -127,11 +146,19 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
 def _bounds(ts: Instants, length: int, options: QueryOptions) -> tuple[Instants, Instants]:
     match options.bounds:
         case "half_open":
-            return ts, ts + length
+            return ts, _later(ts, length, options)
         case "closed":
-            return ts, ts + length + options.granule
+            return ts, _later(ts, length + options.granule, options, length)
         case "start":
-            return ts + MICROSECOND, ts + length + MICROSECOND
+            return ts + MICROSECOND, _later(ts, length + MICROSECOND, options, length)
+
+
+def _later(ts: Instants, span: int, options: QueryOptions, length: int | None = None) -> Instants:
+    """``ts + span``; on the zone's clock where ``length`` (default: the span) is whole days."""
+    if options.zone is None or (span if length is None else length) % DAY:
+        return ts + span
+    clock = zone(options.zone)
+    return clock.reach(clock.wall(ts) + span)
 
 
 def moves_with_rows(window: Window) -> bool:
@@ -148,6 +175,12 @@ def beat(window: Window, options: QueryOptions) -> tuple[int, int] | None:
             return every, options.origin % every
         case _:
             return None
+
+
+def own_ticks(window: Window, options: QueryOptions) -> Ticks | None:
+    """The instants of a window's own movements in time; None where time does not move it by steps."""
+    own = beat(window, options)
+    return None if own is None else Ticks((own[0],), (own[1],), options.zone)
 
 
 def tick_origin(window: Range, options: QueryOptions) -> int:

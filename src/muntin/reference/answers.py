@@ -10,8 +10,9 @@ from typing import Any
 
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
 from muntin.plan.windows import QueryOptions, Range, Rows, Window
+from muntin.reference.clocks import next_tick
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
-from muntin.reference.membership import Beat, Visit, beat_of, instants, next_tick, shown_end, visits
+from muntin.reference.membership import Beat, Visit, beat_of, instants, shown_end, visits
 from muntin.reference.relation import Leaf, Relation, compare_nulls, leaf_of
 from muntin.reference.values import canonical
 

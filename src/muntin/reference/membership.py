@@ -12,17 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
+from muntin.reference.clocks import last_tick, next_tick, reach, read, wall
 from muntin.reference.inputs import Event
 from muntin.reference.values import canonical
 
-Beat = tuple[int, int]
-"""(SLIDE, origin) in microseconds."""
+_DAY = 24 * 60 * 60 * 1_000_000
+
+Beat = tuple[int, int, str | None]
+"""(SLIDE, origin) in microseconds, and the zone whose clock shows the multiples."""
 
 
 def contents(window: Window, events: Sequence[Event], t: int, options: QueryOptions) -> list[Event]:
     """The events (given in order) that the window shows at instant ``t``."""
     if isinstance(window, Rows):
-        t = t if window.every is None else last_tick(t, window.every, options.origin)
+        t = t if window.every is None else last_tick(t, window.every, options.origin, options.zone)
         return [e for part in partitions(window, [e for e in events if e.ts <= t]) for e in _latest(window, part)]
     if isinstance(window, Range) and window.rows is not None:
         seen = [e for e in events if e.ts <= t]
@@ -58,7 +61,13 @@ def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
         case Now():
             return ts <= t < ts + options.granule
         case Range(length, slide):
-            own = t if slide is None else last_tick(t, slide, origin_of(window, options))
+            beat = beat_of(window, options)
+            own = t if beat is None else last_tick(t, *beat)
+            if options.zone is not None and length == slide:
+                assert beat is not None
+                return _holds_since(last_tick(own - 1, *beat), own, ts, options)
+            if options.zone is not None and length % _DAY == 0:
+                return _holds_on_the_clock(length, own, ts, options)
             match options.bounds:
                 case "half_open":
                     return own - length < ts <= own
@@ -69,19 +78,44 @@ def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
     raise ValueError("which rows a window of rows holds depends on the others")
 
 
+def _holds_since(before: int, own: int, ts: int, options: QueryOptions) -> bool:
+    """Whether the row came since the instant before ``own``."""
+    match options.bounds:
+        case "half_open":
+            return before < ts <= own
+        case "closed":
+            return before - options.granule < ts <= own
+        case "start":
+            return before <= ts < own
+
+
+def _holds_on_the_clock(length: int, own: int, ts: int, options: QueryOptions) -> bool:
+    """Whether the clock has not moved on by ``length`` since the row came."""
+    moved = read(own, options.zone) - wall(ts, options.zone)
+    match options.bounds:
+        case "half_open":
+            return ts <= own and moved < length
+        case "closed":
+            return ts <= own and moved < length + options.granule
+        case "start":
+            return ts < own and moved <= length
+
+
+def _leaves(window: Range, ts: int, options: QueryOptions) -> int:
+    """The instant from which the window holds the row no more, SLIDE apart (with SLIDE: not after the tick at it)."""
+    more = {"half_open": 0, "closed": options.granule, "start": 1}[options.bounds]
+    if options.zone is not None and window.length == window.slide:
+        beat = beat_of(window, options)
+        assert beat is not None
+        return next_tick(ts + more, *beat) + 1
+    if options.zone is not None and window.length % _DAY == 0:
+        return reach(wall(ts, options.zone) + window.length + more, options.zone)
+    return ts + window.length + more
+
+
 def origin_of(window: Range, options: QueryOptions) -> int:
     """Where the multiples of SLIDE are counted from: under ``start`` the multiples are window starts, not ends."""
     return options.origin + (window.length if options.bounds == "start" else 0)
-
-
-def last_tick(t: int, slide: int, origin: int) -> int:
-    """The last multiple of ``slide`` (from ``origin``) at or before ``t``."""
-    return t - (t - origin) % slide
-
-
-def next_tick(t: int, slide: int, origin: int) -> int:
-    """The first multiple of ``slide`` (from ``origin``) at or after ``t``."""
-    return t + (origin - t) % slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +152,8 @@ def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> It
                 yield Visit(e, e.ts, None)
             case Now():
                 yield Visit(e, e.ts, e.ts + options.granule)
-            case Range(length):
-                match options.bounds:
-                    case "half_open":
-                        yield Visit(e, e.ts, e.ts + length, own)
-                    case "closed":
-                        yield Visit(e, e.ts, e.ts + length + options.granule, own)
-                    case "start":
-                        yield Visit(e, e.ts + 1, e.ts + length + 1, own)
+            case Range():
+                yield Visit(e, e.ts + (options.bounds == "start"), _leaves(window, e.ts, options), own)
 
 
 def _row_visits(window: Rows, part: list[Event]) -> Iterator[Visit]:
@@ -156,9 +184,9 @@ def _fired_visits(window: Range, events: Sequence[Event], options: QueryOptions)
 def beat_of(window: Window, options: QueryOptions) -> Beat | None:
     """The window's time SLIDE and where its multiples count from; None without one."""
     if isinstance(window, Range) and window.slide is not None:
-        return window.slide, origin_of(window, options)
+        return window.slide, origin_of(window, options), options.zone
     if isinstance(window, Rows) and window.every is not None:
-        return window.every, options.origin
+        return window.every, options.origin, options.zone
     return None
 
 
@@ -175,7 +203,14 @@ def instants(stays: Sequence[Visit], beats: Sequence[Beat], until: int | None, e
     first = min(v.enters for v in stays)
     end = until if until is not None else end
     assert end is not None
-    return sorted({t for slide, origin in beats for t in range(next_tick(first, slide, origin), end + 1, slide)})
+    return sorted({t for b in beats for t in _ticks(first, end, b)})
+
+
+def _ticks(first: int, end: int, beat: Beat) -> Iterator[int]:
+    t = next_tick(first, *beat)
+    while t <= end:
+        yield t
+        t = next_tick(t + 1, *beat)
 
 
 def shown_end(visit: Visit, beats: Sequence[Beat]) -> int:

@@ -1,0 +1,95 @@
+"""Windows on the clock of a zone: the local runtime against the evaluator, and the answers of days that change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from generate_zoned import draw_zoned
+from test_local_matches import answered_until, difference, run_in_pieces, shown
+
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
+from muntin.local.runtime import LocalPipeline
+from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions, Ticks
+from muntin.reference import run
+from muntin.verify.arrow import from_table, to_table
+
+ZERO = datetime(1970, 1, 1, tzinfo=UTC)
+STREAM = Stream("S", Schema.of(ts=pa.timestamp("us", "UTC"), v=pa.int64()), "ts")
+
+
+def check(seed: int) -> None:
+    case, rng = draw_zoned(seed), Random(seed)
+    query = bind(case.text, case.catalog, case.options)
+    until = None if rng.random() < 0.6 else case.last_instant() + rng.randint(-4, 6) * case.unit
+    expected = run(query, case.streams, None if until is None else answered_until(case, until))
+    problem = difference(expected, run_in_pieces(case, seed, until, most=4))
+    assert not problem, f"seed {seed}, until {until}: {problem}\n{shown(case)}"
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_local_equals_reference(block: int) -> None:
+    for seed in range(block * 25, block * 25 + 25):
+        check(seed)
+
+
+def local(instant: int, zone: str) -> str:
+    return (ZERO + timedelta(microseconds=instant)).astimezone(ZoneInfo(zone)).strftime("%m-%d %H:%M%z")
+
+
+def counts(window: str, zone: str | None, first: str, rows: int, every: timedelta, **options: Any) -> dict[str, Any]:
+    """COUNT(*) over a row at each step from ``first`` (UTC), by the clock at each instant; runtime and evaluator."""
+    at = [datetime.fromisoformat(first).replace(tzinfo=UTC) + i * every for i in range(rows)]
+    given = {"S": [{"ts": t, "v": 1} for t in at]}
+    bound = bind(f"SELECT COUNT(*) AS n FROM S [{window}]", Catalog((STREAM,)), QueryOptions(zone=zone, **options))
+    pipeline = LocalPipeline(plan_query(bound), shards=3)
+    table = pa.concat_tables([pipeline.push({"S": to_table(STREAM, given["S"])}), pipeline.finish()])
+    got = from_table(table, pipeline.query.schema, pipeline.query.shows_op)
+    assert not (problem := difference(run(bound, given), got)), problem
+    return {local(t, zone or "UTC"): row[0] for t, _, row in got}
+
+
+HOUR = timedelta(hours=1)
+
+
+def test_days_end_at_the_zone_s_midnight_and_have_23_or_25_hours() -> None:
+    day = "RANGE 1 DAY SLIDE 1 DAY"
+    spring = counts(day, "America/New_York", "2024-03-09T05:30", 71, HOUR)
+    assert spring == {"03-10 00:00-0500": 24, "03-11 00:00-0400": 23, "03-12 00:00-0400": 24, "03-13 00:00-0400": 0}
+    autumn = counts(day, "America/New_York", "2024-11-02T04:30", 73, HOUR)
+    assert autumn == {"11-03 00:00-0400": 24, "11-04 00:00-0500": 25, "11-05 00:00-0500": 24, "11-06 00:00-0500": 0}
+    half = counts(day, "Australia/Lord_Howe", "2024-04-05T13:15", 97, HOUR / 2)
+    assert half == {"04-07 00:00+1100": 48, "04-08 00:00+1030": 49, "04-09 00:00+1030": 0}
+
+
+def test_without_a_zone_instants_are_multiples_in_utc() -> None:
+    got = counts("RANGE 1 DAY SLIDE 1 DAY", None, "2024-03-09T05:30", 48, HOUR)
+    assert list(got) == ["03-10 00:00+0000", "03-11 00:00+0000", "03-12 00:00+0000", "03-13 00:00+0000"]
+
+
+def test_a_midnight_that_does_not_come_is_no_instant() -> None:
+    got = counts("RANGE 1 DAY SLIDE 1 DAY", "America/Havana", "2024-03-09T05:30", 47, HOUR)
+    assert got == {"03-11 00:00-0400": 47, "03-12 00:00-0400": 0}
+
+
+def test_an_hour_that_comes_twice_counts_at_its_first() -> None:
+    hours = counts("RANGE 1 HOUR SLIDE 1 HOUR", "America/New_York", "2024-11-03T04:10", 16, HOUR / 4)
+    assert hours == {"11-03 01:00-0400": 4, "11-03 02:00-0500": 8, "11-03 03:00-0500": 4, "11-03 04:00-0500": 0}
+    elapsed = counts("RANGE 2 HOURS SLIDE 1 HOUR", "America/New_York", "2024-11-03T04:10", 16, HOUR / 4)
+    assert list(elapsed.values()) == [4, 8, 8, 4, 0]
+
+
+def test_ticks_and_plans_without_a_zone_are_what_they_were() -> None:
+    assert Ticks((5,), (0,)) == Ticks((5,), (0,), None)
+    plain = plan_query(bind("SELECT COUNT(*) AS n FROM S [RANGE 1 DAY SLIDE 1 DAY]", Catalog((STREAM,))))
+    utc = plan_query(
+        bind("SELECT COUNT(*) AS n FROM S [RANGE 1 DAY SLIDE 1 DAY]", Catalog((STREAM,)), QueryOptions(zone="UTC"))
+    )
+    assert plain.signature == utc.signature
