@@ -12,6 +12,7 @@ import pytest
 from generate_zoned import draw_zoned
 from test_local_matches import answered_until, difference, run_in_pieces, shown
 
+from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
@@ -93,3 +94,9 @@ def test_ticks_and_plans_without_a_zone_are_what_they_were() -> None:
         bind("SELECT COUNT(*) AS n FROM S [RANGE 1 DAY SLIDE 1 DAY]", Catalog((STREAM,)), QueryOptions(zone="UTC"))
     )
     assert plain.signature == utc.signature
+
+
+@pytest.mark.parametrize("options", [{"zone": "Mars/Olympus"}, {"session_zone": "Mars/Olympus"}])
+def test_a_zone_that_there_is_not(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="there is no time zone 'Mars/Olympus'"):
+        bind("SELECT v FROM S [NOW]", Catalog((STREAM,)), QueryOptions(**options))

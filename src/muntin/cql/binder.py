@@ -17,6 +17,7 @@ from muntin.cql.query import relation
 from muntin.cql.rules import check_plan
 from muntin.cql.shape import unwrapped
 from muntin.cql.wstream import stream_of_list
+from muntin.cql.zones import in_zone
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery, Node, Output, OutputKind, Rewindow, Scan, within
 from muntin.plan.windows import QueryOptions, Range, Rows
@@ -46,7 +47,8 @@ def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     kind, body = _wrapper(tree)
     node = relation(ctx, body)
     check_internal(ctx, tree, node)
-    query = BoundQuery(text, Output(node, kind or _default_kind(node)), options)
+    root = in_zone(Output(node, kind or _default_kind(node)), options.scalar_zone)
+    query = BoundQuery(text, root, options)
     check_plan(ctx, tree, query.root)
     return query
 

@@ -77,6 +77,11 @@ class WstreamCall(exp.Expression, exp.Func):
 class CqlParser(SparkParser):
     """Spark's parser with CQL's windows and wrappers. Stops at the first error (``CqlParseError``)."""
 
+    FUNCTIONS = {  # noqa: RUF012
+        # not AT TIME ZONE: that gives what a clock shows
+        k: v for k, v in SparkParser.FUNCTIONS.items() if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP")
+    }
+
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         """Raise at ``token``, or at the current one, or at the end of the text."""
         raise self._error(message, token)

@@ -59,6 +59,10 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.DayOfMonth: ("day", ("this",)), exp.DayOfWeek: ("dayofweek", ("this",)),
     exp.DayOfYear: ("dayofyear", ("this",)), exp.WeekOfYear: ("weekofyear", ("this",)), exp.Hour: ("hour", ("this",)),
     exp.Minute: ("minute", ("this",)), exp.Second: ("second", ("this",)),
+    exp.SafeAdd: ("try_add", ("this", "expression")), exp.SafeSubtract: ("try_subtract", ("this", "expression")),
+    exp.SafeMultiply: ("try_multiply", ("this", "expression")), exp.SafeDivide: ("try_divide", ("this", "expression")),
+    exp.AtTimeZone: ("at_time_zone", ("this", "zone")),
+    exp.ConvertTimezone: ("convert_timezone", ("source_tz", "target_tz", "timestamp")),
 }  # fmt: skip
 _ODD_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression",),
@@ -302,15 +306,14 @@ class ExprBinder:
         return choose(branches, self.bind(default) if default is not None else None)
 
     def _cast(self, node: exp.Cast) -> Expr:
-        if isinstance(node, exp.TryCast) and node.args.get("safe"):
-            raise place_of(node, self.text).unsupported("TRY_CAST is not supported: write CAST")
+        safe = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
         to = from_spark(node.args["to"].sql(dialect="spark"))
         e = self.bind(node.this)
-        if isinstance(e, Literal) and isinstance(e.value, str):
+        if isinstance(e, Literal) and isinstance(e.value, str) and not safe:
             return _cast_text(e.value, to, self.zone)
         if not _castable(e.type, to):
             raise TypeClash(f"cannot cast {describe(e)} to {to_spark(to)}")
-        return coerce(e, to)
+        return functions.trying(coerce(e, to)) if safe else coerce(e, to)
 
     def _unsupported(self, node: exp.Expr) -> Exception:
         place = place_of(node, self.text)

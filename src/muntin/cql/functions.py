@@ -20,9 +20,18 @@ from muntin.cql.operators import (
     text_of,
     unify,
 )
-from muntin.cql.time_functions import CLOCK_PARTS, DATE_PARTS, part
+from muntin.cql.time_functions import (
+    CLOCK_PARTS,
+    DATE_PARTS,
+    at_time_zone,
+    convert_timezone,
+    from_utc_timestamp,
+    part,
+    to_utc_timestamp,
+)
 from muntin.cql.types import family
 from muntin.plan.exprs import Call, Expr, Literal
+from muntin.plan.failing import may_fail
 
 Builder = Callable[[Sequence[Expr]], Expr]
 _DOUBLE, _STRING, _INT, _BIGINT = pa.float64(), pa.string(), pa.int32(), pa.int64()
@@ -121,6 +130,16 @@ def _mod(args: Sequence[Expr]) -> Expr:
     return arithmetic("mod", args[0], args[1])
 
 
+def _try(fn: str) -> Builder:
+    """``try_add`` and its like: NULL where the call itself has no value."""
+    return lambda args: trying(arithmetic(fn, args[0], args[1]))
+
+
+def trying(e: Expr) -> Expr:
+    """The expression with NULL where its outermost call fails."""
+    return Call("try", (e,), e.type) if isinstance(e, Call) and may_fail(e) else e
+
+
 def _is_null(fn: str) -> Builder:
     return lambda args: Call(fn, (args[0],), BOOL)
 
@@ -211,6 +230,15 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "isnan": (1, 1, _isnan),
     "isnull": (1, 1, _is_null("is_null")),
     "isnotnull": (1, 1, _is_null("is_not_null")),
+    "try_add": (2, 2, _try("add")),
+    "try_subtract": (2, 2, _try("sub")),
+    "try_multiply": (2, 2, _try("mul")),
+    "try_divide": (2, 2, _try("div")),
+    "try_mod": (2, 2, _try("mod")),
+    "at_time_zone": (2, 2, at_time_zone),
+    "from_utc_timestamp": (2, 2, from_utc_timestamp),
+    "to_utc_timestamp": (2, 2, to_utc_timestamp),
+    "convert_timezone": (2, 3, convert_timezone),
     **{name: (1, 1, part(name)) for name in DATE_PARTS + CLOCK_PARTS},
 }
 

@@ -1,4 +1,7 @@
-"""Functions of dates and timestamps: parts of a date, of the clock, and cutting to a unit (Spark's, in UTC)."""
+"""Functions of dates and timestamps: parts of a date, of the clock, cutting to a unit, and other zones' clocks.
+
+What they make is in UTC; ``cql.zones`` moves it to the query's zone.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from muntin.core.zones import zone_name
+from muntin.cql import zones
 from muntin.cql.coerce import coerce
 from muntin.cql.operators import TypeClash, describe
-from muntin.cql.types import TIMESTAMP, family
+from muntin.cql.types import TIMESTAMP, TIMESTAMP_NTZ, family
 from muntin.plan.exprs import Call, Expr, Literal
 
 DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear")
@@ -58,3 +63,42 @@ def date_trunc(unit: str, e: Expr) -> Expr:
         raise TypeClash(f"DATE_TRUNC takes one of {', '.join(UNITS)}, not {unit!r}")
     at = coerce(_time_of(e, "date_trunc"), TIMESTAMP)
     return Call("date_trunc", (Literal(known.upper(), pa.string()), at), TIMESTAMP)
+
+
+_UTC = Literal("UTC", pa.string())
+
+
+def at_time_zone(args: Sequence[Expr]) -> Expr:
+    """``t AT TIME ZONE zone``: of a timestamp what the zone's clock shows, of one without zone the instant."""
+    return zones.at_time_zone(_time_of(args[0], "at time zone"), _zone_of(args[1], "AT TIME ZONE"))
+
+
+def from_utc_timestamp(args: Sequence[Expr]) -> Expr:
+    """Spark's: a timestamp moved by the offset of the zone."""
+    shown = zones.at_time_zone(_instant_of(args[0], "from_utc_timestamp"), _zone_of(args[1], "FROM_UTC_TIMESTAMP"))
+    return zones.at_time_zone(shown, _UTC)
+
+
+def to_utc_timestamp(args: Sequence[Expr]) -> Expr:
+    """Spark's: the inverse of ``from_utc_timestamp``."""
+    shown = zones.at_time_zone(_instant_of(args[0], "to_utc_timestamp"), _UTC)
+    return zones.at_time_zone(shown, _zone_of(args[1], "TO_UTC_TIMESTAMP"))
+
+
+def convert_timezone(args: Sequence[Expr]) -> Expr:
+    """Spark's ``convert_timezone([from, ]to, t)``: a clock's reading as another zone's clock shows it then."""
+    *given, t = args
+    clocks = [_zone_of(z, "CONVERT_TIMEZONE") for z in given]
+    shown = coerce(_time_of(t, "convert_timezone"), TIMESTAMP_NTZ)
+    at = zones.at_time_zone(shown, clocks[0]) if len(clocks) > 1 else coerce(shown, TIMESTAMP)
+    return zones.at_time_zone(at, clocks[-1])
+
+
+def _instant_of(e: Expr, name: str) -> Expr:
+    return coerce(e if family(e.type) == "string" else _time_of(e, name), TIMESTAMP)
+
+
+def _zone_of(e: Expr, name: str) -> Literal:
+    if not (isinstance(e, Literal) and isinstance(e.value, str)):
+        raise TypeClash(f"{name} takes a zone as plain text, as 'Europe/Rome', not {describe(e)}")
+    return Literal(zone_name(e.value) or "UTC", pa.string())

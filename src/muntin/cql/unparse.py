@@ -1,10 +1,10 @@
-"""Bound expressions back to text: Spark SQL. Whole queries: ``unparse_query``."""
+"""Bound expressions back to text of CQL. Whole queries: ``unparse_query``; text for Spark: ``spark_sql``."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>", "and": "AND", "or": "OR", "like": "LIKE",
 }  # fmt: skip
-_DIVISIONS = ("div", "intdiv", "mod")
+_TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod"}
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
@@ -26,22 +26,16 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def to_spark_sql(expr: Expr, name_of: Callable[[str], str] = lambda name: name) -> str:
-    """Spark SQL text of a bound expression.
-
-    ``name_of`` gives the DataFrame's column for a column of the plan (``f.origin``); it is backquoted here. The text
-    means the same with and without ANSI mode: divisors are guarded so that x / 0 is NULL, and casts of strings are
-    ``try_cast`` (an unreadable text is NULL).
-    """
-    return Renderer(lambda name: quote(name_of(name)), ansi_safe=True).expr(expr)
+def plain_text(expr: Expr) -> str:
+    """The expression for people to read, with bare names."""
+    return Renderer(lambda name: name).expr(expr)
 
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders expressions; ``column`` gives the text of a column, ``ansi_safe`` guards divisors and casts."""
+    """Renders expressions as CQL; ``column`` gives the text of a column."""
 
     column: Callable[[str], str]
-    ansi_safe: bool = False
 
     def expr(self, e: Expr) -> str:
         """Text of an expression, in parentheses where it is an operator."""
@@ -50,41 +44,18 @@ class Renderer:
                 return self.column(name)
             case Literal(value, t):
                 return literal(value, t)
+            case Call("try", (Call() as inner,)):
+                return self._trying(inner)
             case Call(fn, args, t):
-                return self._call(fn, args, t)
-
-    def _call(self, fn: str, args: tuple[Expr, ...], t: pa.DataType) -> str:
-        texts = [self.expr(a) for a in args]
-        if fn in _DIVISIONS and self.ansi_safe and not _nonzero(args[1]):
-            texts[1] = f"nullif({texts[1]}, {literal(0, args[1].type)})"
-        if fn in _INFIX:
-            return f"({texts[0]} {_INFIX[fn]} {texts[1]})"
-        match fn:
-            case "neg":
-                return f"(- {texts[0]})"
-            case "not":
-                return f"(NOT {texts[0]})"
-            case "is_null":
-                return f"({texts[0]} IS NULL)"
-            case "is_not_null":
-                return f"({texts[0]} IS NOT NULL)"
-            case "in":
-                return f"({texts[0]} IN ({', '.join(texts[1:])}))"
-            case "case":
-                return _case(texts)
-            case "only":
-                return f"CASE WHEN {texts[0]} THEN {texts[1]} END"
-            case "pair":
-                return f"named_struct('at', {texts[0]}, 'value', {texts[1]})"
-            case "row":
-                there = " AND ".join(f"{x} IS NOT NULL" for x in texts)
-                fields = ", ".join(f"'{f.name}', {x}" for f, x in zip(t, texts, strict=True))
-                return f"CASE WHEN {there} THEN named_struct({fields}) END"
-            case "cast":
-                trying = self.ansi_safe and family(args[0].type) == "string" and family(t) != "string"
-                return f"{'try_cast' if trying else 'CAST'}({texts[0]} AS {to_spark(t)})"
+                return call_text(fn, [self.expr(a) for a in args], t)
             case _:
-                return f"{fn}({', '.join(texts)})"
+                raise TypeError(f"not an expression: {e!r}")
+
+    def _trying(self, inner: Call) -> str:
+        texts = [self.expr(a) for a in inner.args]
+        if inner.fn == "cast":
+            return f"TRY_CAST({texts[0]} AS {to_spark(inner.type)})"
+        return f"{_TRYING[inner.fn]}({', '.join(texts)})" if inner.fn in _TRYING else self.expr(inner)
 
     def agg(self, a: Agg) -> str:
         """Text of an aggregate call."""
@@ -111,11 +82,42 @@ class Renderer:
                 return f"{fn.upper() if name == fn else name}({inner})"
 
 
-def _nonzero(e: Expr) -> bool:
-    return isinstance(e, Literal) and e.value is not None and e.value != 0
+def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
+    """Text of a call over the texts of its arguments."""
+    if fn in _INFIX:
+        return f"({texts[0]} {_INFIX[fn]} {texts[1]})"
+    match fn:
+        case "neg":
+            return f"(- {texts[0]})"
+        case "not":
+            return f"(NOT {texts[0]})"
+        case "is_null":
+            return f"({texts[0]} IS NULL)"
+        case "is_not_null":
+            return f"({texts[0]} IS NOT NULL)"
+        case "in":
+            return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+        case "case":
+            return _case(texts)
+        case "only":
+            return f"CASE WHEN {texts[0]} THEN {texts[1]} END"
+        case "pair":
+            return f"named_struct('at', {texts[0]}, 'value', {texts[1]})"
+        case "row":
+            there = " AND ".join(f"{x} IS NOT NULL" for x in texts)
+            fields = ", ".join(f"'{f.name}', {x}" for f, x in zip(t, texts, strict=True))
+            return f"CASE WHEN {there} THEN named_struct({fields}) END"
+        case "cast":
+            return f"CAST({texts[0]} AS {to_spark(t)})"
+        case "at_time_zone":
+            return f"({texts[0]} AT TIME ZONE {texts[1]})"
+        case "date_trunc":
+            return f"date_trunc({texts[0]}, {texts[1]})"
+        case _:
+            return f"{fn}({', '.join(texts)})"
 
 
-def _case(texts: list[str]) -> str:
+def _case(texts: Sequence[str]) -> str:
     branches = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(texts[:-1:2], texts[1:-1:2], strict=True))
     return f"CASE {branches} ELSE {texts[-1]} END"
 

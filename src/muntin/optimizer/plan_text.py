@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from muntin.cql.unparse import to_spark_sql
+from muntin.cql.unparse import plain_text
 from muntin.cql.unparse_query import window_text as cql_window
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.nodes import (
@@ -32,7 +32,7 @@ Show = Callable[[Expr], str]
 
 def spark_text(e: Expr) -> str:
     """The expression as Spark SQL, without the quotes around names."""
-    return to_spark_sql(e).replace("`", "")
+    return plain_text(e)
 
 
 def plan_text(node: Node, show: Show = spark_text) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from muntin.cql.unparse import to_spark_sql
+from muntin.cql.unparse import plain_text
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Call, Column, Expr, Literal
 
@@ -15,7 +15,7 @@ Distinct = Mapping[str, float]
 def selectivity(e: Expr, distinct: Distinct, statistics: Statistics) -> float:
     """The share of rows for which the condition is true; ``distinct``: distinct values by column."""
     if statistics.selectivities:
-        given = statistics.selectivities.get(to_spark_sql(e).replace("`", ""))
+        given = statistics.selectivities.get(plain_text(e))
         if given is not None:
             return given
     match e:

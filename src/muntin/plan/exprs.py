@@ -1,7 +1,7 @@
 """Bound scalar expressions: three frozen kinds and one vocabulary of functions.
 
 Every expression carries its Arrow type. The same tree is rendered to Spark SQL (``cql.unparse``), evaluated over Arrow
-columns (``physical.evaluate``) and, row by row, by ``reference``; ``FUNCTIONS`` lists what all three must know.
+columns (``scalars.evaluate``) and, row by row, by ``reference``; ``FUNCTIONS`` lists what all three must know.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 FUNCTIONS: frozenset[str] = frozenset(
-    # arithmetic: Spark's rules (non-ANSI): x / 0 and x % 0 are NULL, int / int is double, overflow wraps nothing
-    # silently
+    # arithmetic: Spark's ANSI rules: int / int is double; overflow and zero divisors are errors (``plan.failing``)
     ["add", "sub", "mul", "div", "intdiv", "mod", "neg", "abs", "round", "floor", "ceil", "sqrt", "power", "sign"]
     # comparison (NaN = NaN, NaN above every number, -0.0 = 0.0) and three-valued logic
     + ["eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "and", "or", "not", "is_null", "is_not_null"]
     # choice: case(c1, v1, ..., else), in(x, v1, ...)
     + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
+    # try(f(x, ...)): the call inside, NULL where it fails (not where an argument does)
+    + ["try"]
     # (event time, value) as one sortable value, for FIRST and LAST
     + ["pair"]
     # row(x, y, ...): values as one, NULL if one of them is; the argument of COUNT(DISTINCT x, y)
@@ -28,9 +29,14 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["only"]
     # strings
     + ["lower", "upper", "length", "concat", "substring", "trim", "ltrim", "rtrim", "replace", "like"]
-    # parts of a date (weeks are ISO 8601's; day 1 of a week is Sunday) and of the clock in UTC; date_trunc(unit, t)
+    # parts of a date (weeks are ISO 8601's; day 1 of a week is Sunday) and of the clock; date_trunc(unit, t)
     + ["year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear", "hour", "minute", "second"]
     + ["date_trunc"]
+    # at_time_zone(t, zone): what the clock of a zone shows at an instant (a timestamp without zone), or the instant at
+    # which it shows that. Whatever else depends on a zone is in UTC: a cast between a timestamp and a date, a string or
+    # a timestamp without zone, a part of the clock, date_trunc; but cast(text, zone) and date_trunc(unit, t, zone) name
+    # another as their last argument, as ``cql.zones`` puts it there
+    + ["at_time_zone"]
 )
 
 
@@ -52,7 +58,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of ``FUNCTIONS`` over arguments. ``cast`` converts its one argument to ``type``."""
+    """A function of ``FUNCTIONS`` over arguments. ``cast`` converts its argument to ``type``."""
 
     fn: str
     args: tuple[Expr, ...]

@@ -1,46 +1,74 @@
-"""Scalar expressions over one row: three-valued logic and Spark's rules without ANSI mode, one function at a time."""
+"""Scalar expressions over one row: three-valued logic and Spark's ANSI rules, one function at a time."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
+from muntin.core.errors import DataError
 from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.reference.casts import cast
 from muntin.reference.times import TIMES
-from muntin.reference.values import NAN, canonical, coerce, compare, is_nan
-
-_LONG_MAX = 2**63 - 1
-_LONG_MIN = -(2**63)
+from muntin.reference.values import NAN, Failed, canonical, coerce, compare, is_nan
 
 
 def eval_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
     """The value of ``expr`` over ``row`` (column name -> value); None is NULL.
 
-    Raises DataError when an integer or decimal result does not fit its type.
+    Raises DataError for a call that has no value: overflow, a zero divisor, a text that is no number.
     """
     match expr:
         case Column(name, _):
             return row[name]
         case Literal(value, type_):
             return coerce(value, type_)
+        case Call("try", (Call(fn) as inner,)) if fn not in _LAZY:
+            return _tried(inner, row)
+        case Call("try", (other,)):
+            return eval_expr(other, row)
         case Call(fn, args) if fn in _LAZY:
             return coerce(_LAZY[fn](args, row), expr.type)
-        case Call("cast", (arg,)):
-            value = eval_expr(arg, row)
-            return None if value is None else cast(value, arg.type, expr.type)
         case Call(fn, args):
-            return _apply(fn, [eval_expr(a, row) for a in args], expr.type)
+            return _named(expr, _arguments(fn, args, row))
     raise TypeError(f"not an expression: {expr!r}")
 
 
-def _apply(fn: str, values: list[Any], type_: pa.DataType) -> Any:
+def _arguments(fn: str, args: tuple[Expr, ...], row: Mapping[str, Any]) -> list[Any]:
+    """The values from left to right; of a function that is NULL where an argument is, up to the first NULL."""
+    values: list[Any] = []
+    for arg in args:
+        values.append(eval_expr(arg, row))
+        if values[-1] is None and fn not in _SEE_NULL and fn != "concat":
+            return [None] * len(args)
+    return values
+
+
+def _tried(call: Call, row: Mapping[str, Any]) -> Any:
+    values = _arguments(call.fn, call.args, row)
+    try:
+        return _apply(call, values)
+    except Failed:
+        return None
+
+
+def _named(call: Call, values: list[Any]) -> Any:
+    try:
+        return _apply(call, values)
+    except Failed as e:
+        raise DataError(f"{call.fn} over {values} has no value of {call.type}: {e}") from None
+
+
+def _apply(call: Call, values: list[Any]) -> Any:
+    fn, type_ = call.fn, call.type
+    if fn == "cast":
+        zone = values[1] if len(values) > 1 else None
+        return None if values[0] is None else cast(values[0], call.args[0].type, type_, zone)
     if fn in _SEE_NULL:
         return coerce(_SEE_NULL[fn](*values), type_)
     if any(v is None for v in values):
@@ -88,18 +116,22 @@ def _coalesce(args: tuple[Expr, ...], row: Mapping[str, Any]) -> Any:
     return next((v for v in (eval_expr(a, row) for a in args) if v is not None), None)
 
 
+def _nullif(args: tuple[Expr, ...], row: Mapping[str, Any]) -> Any:
+    a = eval_expr(args[0], row)
+    b = None if a is None else eval_expr(args[1], row)
+    return None if b is not None and compare(a, b) == 0 else a
+
+
 _LAZY: dict[str, Callable[[tuple[Expr, ...], Mapping[str, Any]], Any]] = {
     "and": _and,
     "or": _or,
     "case": _case,
     "only": _case,
     "coalesce": _coalesce,
+    "nullif": _nullif,
+    "in": lambda args, row: _in(eval_expr(args[0], row), (eval_expr(a, row) for a in args[1:])),
 }
 """Functions that look at an argument only when those before it have not decided (its overflow does not matter then)."""
-
-
-def _nullif(a: Any, b: Any) -> Any:
-    return None if a is not None and b is not None and compare(a, b) == 0 else a
 
 
 def _extreme(sign: int) -> Callable[..., Any]:
@@ -113,12 +145,15 @@ def _extreme(sign: int) -> Callable[..., Any]:
     return pick
 
 
-def _in(x: Any, *values: Any) -> bool | None:
+def _in(x: Any, values: Iterator[Any]) -> bool | None:
     if x is None:
         return None
-    if any(v is not None and compare(x, v) == 0 for v in values):
-        return True
-    return None if None in values else False
+    unknown = False
+    for v in values:
+        if v is not None and compare(x, v) == 0:
+            return True
+        unknown |= v is None
+    return None if unknown else False
 
 
 def _not(value: bool | None) -> bool | None:
@@ -130,10 +165,8 @@ _SEE_NULL: dict[str, Callable[..., Any]] = {
     "is_null": lambda v: v is None,
     "is_not_null": lambda v: v is not None,
     "eq_null_safe": _eq_null_safe,
-    "nullif": _nullif,
     "greatest": _extreme(1),
     "least": _extreme(-1),
-    "in": _in,
 }
 
 _TEST: dict[str, Callable[[int], bool]] = {
@@ -165,7 +198,7 @@ def _arithmetic(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 def _div(type_: pa.DataType, a: Any, b: Any) -> Any:
     if b == 0:
-        return None
+        raise Failed("division by zero")
     if pt.is_decimal(type_):
         with localcontext() as exact:
             exact.prec = 80
@@ -174,7 +207,9 @@ def _div(type_: pa.DataType, a: Any, b: Any) -> Any:
 
 
 def _intdiv(type_: pa.DataType, a: Any, b: Any) -> Any:
-    return None if b == 0 else _truncated(a, b)
+    if b == 0:
+        raise Failed("division by zero")
+    return _truncated(a, b)
 
 
 def _truncated(a: Any, b: Any) -> int:
@@ -183,9 +218,9 @@ def _truncated(a: Any, b: Any) -> int:
 
 
 def _mod(type_: pa.DataType, a: Any, b: Any) -> Any:
-    """The remainder with the sign of the dividend; NULL by zero."""
+    """The remainder with the sign of the dividend."""
     if b == 0:
-        return None
+        raise Failed("division by zero")
     if pt.is_floating(type_):
         a, b = float(a), float(b)
         return NAN if math.isinf(a) or is_nan(a) or is_nan(b) else math.fmod(a, b)
@@ -206,8 +241,10 @@ def _whole(towards: Callable[[Any], int]) -> Callable[..., Any]:
         if isinstance(x, float) and not math.isfinite(x):
             if pt.is_floating(type_):
                 return x
-            return 0 if is_nan(x) else _LONG_MAX if x > 0 else _LONG_MIN
-        return min(max(towards(x), _LONG_MIN), _LONG_MAX) if isinstance(x, float) else towards(x)
+            if not is_nan(x):
+                raise Failed(x)
+            return 0
+        return towards(x)
 
     return run
 

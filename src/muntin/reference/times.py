@@ -1,10 +1,14 @@
-"""Parts of dates (days since 1970) and timestamps (microseconds since 1970, UTC), and timestamps cut to a unit."""
+"""Parts of dates (days since 1970) and timestamps (microseconds since 1970), cut to a unit, and on zones' clocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import Any
+
+import pyarrow as pa
+
+from muntin.reference.clocks import instant, shown
 
 _ZERO = datetime(1970, 1, 1)
 _MICRO = timedelta(microseconds=1)
@@ -26,7 +30,18 @@ def _clock(part: Callable[[datetime], int]) -> Callable[..., int]:
     return lambda _, micros: part(_at(micros))
 
 
-def _truncated(type_: Any, unit: str, micros: int) -> int:
+def _truncated(type_: Any, unit: str, micros: int, zone: str | None = None) -> int:
+    """On the zone's clock; where the result comes twice, at the offset of ``micros`` if it can (below a week)."""
+    reading = _cut(unit, shown(micros, zone))
+    fine = unit not in ("WEEK", "MONTH", "QUARTER", "YEAR")
+    return instant(reading, zone, beside=micros if fine else None)
+
+
+def _at_time_zone(type_: pa.DataType, at: int, zone: str) -> int:
+    return shown(at, zone) if type_.tz is None else instant(at, zone)
+
+
+def _cut(unit: str, micros: int) -> int:
     t = _at(micros)
     midnight = datetime(t.year, t.month, t.day)
     match unit:
@@ -65,4 +80,5 @@ TIMES: dict[str, Callable[..., int]] = {
     "minute": _clock(lambda t: t.minute),
     "second": _clock(lambda t: t.second),
     "date_trunc": _truncated,
+    "at_time_zone": _at_time_zone,
 }

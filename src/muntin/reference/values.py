@@ -19,6 +19,11 @@ from muntin.core.errors import DataError
 NAN = float("nan")
 """The one NaN of the evaluator: being one object, it equals itself inside tuples, sets and dictionaries."""
 
+
+class Failed(DataError):
+    """A call that has no value for its arguments: overflow, a zero divisor, a text that is no number."""
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDE = Context(prec=100, rounding=ROUND_HALF_UP)
 
@@ -70,7 +75,7 @@ def to_micros(moment: datetime) -> int:
 
 
 def coerce(value: Any, type_: pa.DataType) -> Any:
-    """``value`` as a value of ``type_``; None stays. Raises DataError for what is out of the type's range."""
+    """``value`` as a value of ``type_``; None stays. Raises Failed for what is out of the type's range."""
     if value is None:
         return None
     if pt.is_floating(type_):
@@ -84,10 +89,10 @@ def coerce(value: Any, type_: pa.DataType) -> Any:
 
 
 def checked_int(value: int, type_: pa.DataType) -> int:
-    """``value`` if ``type_`` can hold it, else DataError."""
+    """``value`` if ``type_`` can hold it, else Failed."""
     low, high = int_range(type_)
     if not low <= value <= high:
-        raise DataError(f"integer overflow: {value} does not fit {type_}; cast to a wider type or to DOUBLE")
+        raise Failed(f"integer overflow: {value} does not fit {type_}; cast to a wider type or to DOUBLE")
     return value
 
 
@@ -98,10 +103,10 @@ def int_range(type_: pa.DataType) -> tuple[int, int]:
 
 
 def fit_decimal(value: Decimal, type_: pa.DataType) -> Decimal:
-    """``value`` rounded half up to the type's scale; DataError when it needs more digits than the type has."""
+    """``value`` rounded half up to the type's scale; Failed when it needs more digits than the type has."""
     scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
     if scaled and scaled.adjusted() >= type_.precision - type_.scale:
-        raise DataError(f"decimal overflow: {value} does not fit {type_}; cast to a wider type or to DOUBLE")
+        raise Failed(f"decimal overflow: {value} does not fit {type_}; cast to a wider type or to DOUBLE")
     return scaled
 
 

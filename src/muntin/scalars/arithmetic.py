@@ -1,7 +1,7 @@
-"""Arithmetic over Arrow columns: Spark's NULLs (x / 0, x % 0) and signs, exact decimals, overflow refused.
+"""Arithmetic over Arrow columns: Spark's signs, exact decimals, overflow refused.
 
 Functions take evaluated arguments (arrays, at most some of them scalars) and the result type. Where a result does not
-fit, they raise ``pa.ArrowInvalid``, which the caller makes a DataError.
+fit, they raise ``pa.ArrowInvalid``, or they give NULL (x / 0, FLOOR of Infinity); the caller makes a DataError of both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.scalars.cast import Value, convert, float_to_int, micros, scale_decimal
+from muntin.scalars.cast_rules import Value, convert, micros, scale_decimal, whole
 
 _EXACT = Context(prec=100)
 _DAY = 86_400_000_000
@@ -81,7 +81,7 @@ def _div(args: Sequence[Value], kind: pa.DataType) -> Value:
     if pa.types.is_integer(kind):
         return _intdiv(args, kind)
     if pa.types.is_duration(kind):
-        return convert(float_to_int(_div(args, pa.float64()), pa.int64()), kind)
+        return convert(whole(_div(args, pa.float64()), pa.int64()), kind)
     a, b = (convert(micros(x) if _temporal(x.type) else x, kind) for x in args)
     return pc.divide(a, _nonzero(b))
 
@@ -147,7 +147,7 @@ def _whole(op: Callable[[Value], Value]) -> Callable[[Sequence[Value], pa.DataTy
         value = op(_one_digit_more(value))
         if pa.types.is_decimal(kind):
             return scale_decimal(value, kind)
-        return float_to_int(value, kind) if pa.types.is_integer(kind) else convert(value, kind)
+        return whole(value, kind, nan=0, top=False) if pa.types.is_integer(kind) else convert(value, kind)
 
     return run
 

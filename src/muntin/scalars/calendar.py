@@ -1,4 +1,7 @@
-"""Parts of dates and timestamps over Arrow columns, and timestamps cut to a unit; all in UTC."""
+"""Parts of dates and timestamps over Arrow columns, timestamps cut to a unit, and the clocks of zones.
+
+In UTC, but where an argument names another zone.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from muntin.scalars.cast import Value, convert, micros
+from muntin.core.time import DAY, HOUR, MINUTE
+from muntin.core.zones import Zone
+from muntin.scalars.cast_rules import Value, convert, micros
+from muntin.scalars.clocks import clock, constant, instant, on_micros, shown
 
 Function = Callable[[Sequence[Value], pa.DataType], Value]
 _SECOND = 1_000_000
+_BY_CLOCK = {"MINUTE": MINUTE, "HOUR": HOUR, "DAY": DAY}
 
 
 def _date(part: Callable[[Value], Value]) -> Function:
@@ -32,8 +40,24 @@ def _clock(unit: int, cycle: int) -> Function:
 
 
 def _truncated(args: Sequence[Value], kind: pa.DataType) -> Value:
-    unit = args[0] if isinstance(args[0], pa.Scalar) else args[0][0] if len(args[0]) else pa.scalar("DAY")
-    return convert(pc.floor_temporal(convert(args[1], kind), unit=unit.as_py().lower()), kind)
+    unit, at = constant(args[0]) or "DAY", convert(args[1], kind)
+    zone = clock(args[2] if len(args) > 2 else None)
+    if unit in _BY_CLOCK:
+        return on_micros(at, kind, lambda t: _cut(t, zone, _BY_CLOCK[unit]))
+    if unit in ("MICROSECOND", "MILLISECOND", "SECOND"):
+        return convert(pc.floor_temporal(at, unit=unit.lower()), kind)
+    return convert(instant(pc.floor_temporal(shown(at, zone), unit=unit.lower()), zone), kind)
+
+
+def _cut(at: NDArray[np.int64], zone: Zone, unit: int) -> NDArray[np.int64]:
+    """Where the result comes twice it has the offset of the argument if it can (``java.time``, and so Spark)."""
+    reading = zone.local(at)
+    return zone.instant(reading - reading % unit, prefer=zone.offset(at))
+
+
+def _at_time_zone(args: Sequence[Value], kind: pa.DataType) -> Value:
+    zone = clock(args[1])
+    return convert(shown(args[0], zone) if args[0].type.tz is not None else instant(args[0], zone), kind)
 
 
 TABLE: Mapping[str, Function] = {
@@ -48,4 +72,5 @@ TABLE: Mapping[str, Function] = {
     "minute": _clock(60 * _SECOND, 60),
     "second": _clock(_SECOND, 60),
     "date_trunc": _truncated,
+    "at_time_zone": _at_time_zone,
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.scalars.cast import Value
+from muntin.scalars.cast_rules import Value
 
 
 def common_type(values: Sequence[Value]) -> pa.DataType:

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import no_columns
 from muntin.core.errors import DataError, InternalError
+from muntin.cql.failures import advice, subject
 from muntin.plan.exprs import Call, Column, Expr, Literal
+from muntin.plan.failing import NOT_STRICT, may_fail
 from muntin.scalars import arithmetic as maths
 from muntin.scalars import calendar as times
 from muntin.scalars import text
-from muntin.scalars.cast import Value, cast_value, convert
+from muntin.scalars.cast import cast_value, no_value_is_meant
+from muntin.scalars.cast_rules import Value, convert
+from muntin.scalars.clocks import clock
 from muntin.scalars.comparison import common_type, equal, less
 
 Function = Callable[[Sequence[Value], pa.DataType], Value]
@@ -29,13 +33,13 @@ Function = Callable[[Sequence[Value], pa.DataType], Value]
 def evaluate(expr: Expr, columns: pa.RecordBatch) -> pa.Array:
     """The expression for every row of ``columns``: one array of type ``expr.type`` and of length ``num_rows``.
 
-    A plain column of the right type is returned as it is, without a copy. Raises DataError where a result does not fit
-    its type (integer or decimal overflow), naming the function.
+    A plain column of the right type is returned as it is, without a copy. Raises DataError where a call has no value
+    for a row (``plan.failing``: overflow, a zero divisor, a text that is no number), naming the call and the values.
     """
+    if not columns.num_rows:
+        return pa.nulls(0, expr.type)  # what fails for constants fails for rows alone
     value = _value(expr, columns)
-    if isinstance(value, pa.Scalar):
-        return pa.repeat(value, columns.num_rows) if columns.num_rows else pa.nulls(0, value.type)
-    return value
+    return pa.repeat(value, columns.num_rows) if isinstance(value, pa.Scalar) else value
 
 
 def predicate_mask(expr: Expr, columns: pa.RecordBatch) -> NDArray[np.bool_]:
@@ -52,30 +56,105 @@ def _value(expr: Expr, columns: pa.RecordBatch) -> Value:
             return convert(columns.column(name), kind)
         case Literal(value, kind):
             return pa.scalar(value, kind)
-        case Call(fn):
-            lazy = LAZY.get(fn)
-            try:
-                return _apply(fn, [_value(a, columns) for a in expr.args], expr.type)
-            except DataError:
-                if lazy is None:
-                    raise
-                return lazy(expr, columns)
+        case Call("try", (Call() as inner,)):
+            return _eager_or_lazy(inner, columns, _tried)
+        case Call():
+            return _eager_or_lazy(expr, columns, _checked)
     raise InternalError(f"not an expression: {expr!r}")
 
 
-def _apply(fn: str, args: Sequence[Value], kind: pa.DataType) -> Value:
-    """One function over evaluated arguments; constants in, constant out."""
-    constant = all(isinstance(a, pa.Scalar) for a in args)
-    if constant:
-        args = [pa.repeat(a, 1) for a in args]
+def _eager_or_lazy(call: Call, columns: pa.RecordBatch, apply: Callable[[Call, Sequence[Value]], Value]) -> Value:
+    """The call over whole columns; if that fails, argument by argument for the rows that need it."""
     try:
-        value = convert(TABLE[fn](args, kind), kind)
-    except pa.ArrowInvalid as e:
-        raise DataError(
-            f"overflow in {fn}(...): a result does not fit the type {kind} ({e}); "
-            "cast its arguments to a wider type (DOUBLE, DECIMAL), or filter such rows out with WHERE"
-        ) from e
+        args = [_value(a, columns) for a in call.args]
+    except DataError:
+        lazy = LAZY.get(call.fn)
+        if lazy is not None:
+            return lazy(call, columns)
+        if call.fn in NOT_STRICT or call.fn == "concat":  # they look at every argument
+            raise
+        args = _one_after_the_other(call.args, columns)
+    constant = all(isinstance(a, pa.Scalar) for a in args)
+    value = apply(call, [pa.repeat(a, 1) for a in args] if constant else args)
     return value[0] if constant else value
+
+
+def _checked(call: Call, args: Sequence[Value]) -> Value:
+    """The call over evaluated arguments. Raises DataError for the first row in which it has no value."""
+    try:
+        value = convert(TABLE[call.fn](args, call.type), call.type)
+    except pa.ArrowInvalid as e:
+        value, cause = _tried(call, args), e
+        bad = _without_value(call, args, value)
+        if not bad.any():
+            raise InternalError(f"{call.fn} refuses values without need: {e}") from e
+    else:
+        if not (value.null_count and may_fail(call)):
+            return value
+        bad, cause = _without_value(call, args, value), None
+    if bad.any():
+        raise _no_value(call, args, int(np.argmax(bad))) from cause
+    return value
+
+
+def _tried(call: Call, args: Sequence[Value]) -> Value:
+    """The call over evaluated arguments, NULL where it has no value.
+
+    Cost: where numbers overflow, a few calls of the kernel for each such row.
+    """
+    try:
+        return convert(TABLE[call.fn](args, call.type), call.type)
+    except pa.ArrowInvalid:
+        rows = _rows(args)
+        if rows <= 1:
+            return pa.nulls(rows, call.type)
+        half = rows // 2
+        parts = [
+            _tried(call, [a if isinstance(a, pa.Scalar) else a.slice(low, size) for a in args])
+            for low, size in ((0, half), (half, rows - half))
+        ]
+        return pa.concat_arrays(parts)
+
+
+def _rows(args: Sequence[Value]) -> int:
+    return max(len(a) for a in args if isinstance(a, pa.Array))
+
+
+def _without_value(call: Call, args: Sequence[Value], value: pa.Array) -> NDArray[np.bool_]:
+    """Rows whose arguments are all there and whose result is not."""
+    bad = value.is_null()
+    for a in args:
+        bad = pc.and_(bad, a.is_valid() if isinstance(a, pa.Array) else pa.scalar(a.is_valid))
+    meant = no_value_is_meant(args[0], call.type) if call.fn == "cast" else None
+    if meant is not None:
+        bad = pc.and_(bad, pc.invert(pc.fill_null(meant, False)))
+    found: NDArray[np.bool_] = np.asarray(bad.to_numpy(zero_copy_only=False), np.bool_)
+    return found
+
+
+def _no_value(call: Call, args: Sequence[Value], row: int) -> DataError:
+    named = args[:1] if call.fn == "cast" else args
+    values = [a if isinstance(a, pa.Scalar) else a[row] for a in named]
+    return DataError(f"{subject(call)}{', '.join(map(_shown, values))}{advice(call)}")
+
+
+def _shown(value: pa.Scalar) -> str:
+    if not value.is_valid:
+        return "NULL"
+    if pa.types.is_duration(value.type) or pa.types.is_nested(value.type) or pa.types.is_binary(value.type):
+        return str(value.as_py())
+    return str(cast_value(pa.repeat(value, 1), pa.string())[0].as_py())
+
+
+def _one_after_the_other(args: Sequence[Expr], columns: pa.RecordBatch) -> list[Value]:
+    """Arguments from left to right, each only for the rows in which those before it are not NULL."""
+    found: list[Value] = []
+    open_ = pa.repeat(pa.scalar(True), columns.num_rows)
+    for arg in args:
+        value = _on_rows(arg, columns, open_)
+        open_ = pc.and_(open_, value.is_valid())
+        found.append(value)
+    return found
 
 
 # --- logic and choice -------------------------------------------------------------------------------------------------
@@ -205,12 +284,29 @@ def _lazy_coalesce(expr: Call, columns: pa.RecordBatch) -> Value:
     return value
 
 
+def _lazy_nullif(expr: Call, columns: pa.RecordBatch) -> Value:
+    a, b = expr.args
+    same = Call("eq", (a, b), pa.bool_())
+    return evaluate(Call("case", (same, Literal(None, expr.type), a), expr.type), columns)
+
+
+def _lazy_in(expr: Call, columns: pa.RecordBatch) -> Value:
+    """A value of the list is asked for only where none before it is equal."""
+    x = expr.args[0]
+    whole: Expr = Call("eq", (x, expr.args[1]), expr.type)
+    for value in expr.args[2:]:
+        whole = Call("or", (whole, Call("eq", (x, value), expr.type)), expr.type)
+    return evaluate(whole, columns)
+
+
 LAZY: Mapping[str, Callable[[Call, pa.RecordBatch], Value]] = {
     "and": _lazy_junction,
     "or": _lazy_junction,
     "case": _lazy_case,
     "only": _lazy_case,
     "coalesce": _lazy_coalesce,
+    "in": _lazy_in,
+    "nullif": _lazy_nullif,
 }
 """What to do when the eager evaluation of these fails: the failing rows may be ones that a branch guards against."""
 
@@ -253,8 +349,8 @@ TABLE: Mapping[str, Function] = {
     "greatest": _extreme(lambda a, b: less(b, a)),
     "least": _extreme(less),
     "in": _in,
-    "cast": lambda args, kind: cast_value(args[0], kind),
+    "cast": lambda args, kind: cast_value(args[0], kind, clock(args[1] if len(args) > 1 else None)),
     "pair": _pair,
     "row": _row,
 }
-"""Every function of ``plan.exprs.FUNCTIONS``: evaluated arguments and the result type in, values out."""
+"""Every function of ``plan.exprs.FUNCTIONS`` but ``try``: evaluated arguments and the result type in, values out."""

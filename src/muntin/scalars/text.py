@@ -9,7 +9,8 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.scalars.cast import Value, cast_value, convert
+from muntin.scalars.cast import cast_value
+from muntin.scalars.cast_rules import Value, convert
 
 
 def _text(value: Value) -> Value:

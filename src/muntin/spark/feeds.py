@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from muntin.cql.unparse import to_spark_sql
+from muntin.cql.spark_sql import to_spark_sql
 from muntin.dataflow.stage import PhysicalQuery, SourceInput
 from muntin.engine.shard import wire_schema
 from muntin.plan.catalog import Stream

@@ -1,0 +1,253 @@
+"""Every scalar function and cast over drawn values with the extremes: JVM, Python and the evaluator give one answer.
+
+In three session zones, with and without ANSI mode; where Spark's own text means the same (its zone the query's, ANSI
+on), Spark is asked too. A row that fails is an error everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from muntin.core.errors import DataError
+from muntin.core.schema import Schema
+from muntin.cql import bind, to_spark_sql
+from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.exprs import FUNCTIONS, Call, Expr
+from muntin.plan.nodes import Project
+from muntin.plan.windows import QueryOptions
+from muntin.reference import eval_expr
+from muntin.reference.values import from_outside
+from muntin.scalars.evaluate import evaluate
+from muntin.verify.compare import same_value
+
+pytestmark = pytest.mark.spark
+
+ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe")
+NAN, INF = math.nan, math.inf
+FAILED: Any = type("Failed", (), {"__repr__": lambda _: "FAILED"})()
+
+SCHEMA = Schema.of(
+    ts=pa.timestamp("us", "UTC"), z=pa.timestamp("us"), d=pa.date32(), a=pa.int8(), h=pa.int16(), i=pa.int32(),
+    n=pa.int64(), f=pa.float32(), x=pa.float64(), y=pa.float64(), m=pa.decimal128(9, 2), w=pa.decimal128(38, 6),
+    b=pa.bool_(), s=pa.string(), t=pa.string(),
+)  # fmt: skip
+STREAM = Stream("S", SCHEMA, "ts")
+WHOLE = {k: (0, 1, -1, 7, -8, 2 ** (k - 1) - 1, -(2 ** (k - 1)), 2 ** (k - 2), 10) for k in (8, 16, 32, 64)}
+VALUES: dict[str, tuple[Any, ...]] = {
+    "ts": tuple(datetime(*p, tzinfo=UTC) for p in (
+        (2024, 3, 10, 6, 59, 59, 999_999), (2024, 3, 10, 7), (2024, 11, 3, 5, 30), (2024, 11, 3, 6, 45, 30, 5),
+        (2024, 4, 6, 14, 45), (2024, 4, 6, 15, 10), (2024, 10, 5, 15, 29, 59), (2024, 10, 5, 15, 30), (2024, 2, 29, 12),
+        (1969, 12, 31, 23, 59, 59, 1), (1883, 11, 18, 16, 30), (1900, 1, 1), (2050, 7, 4, 3, 4, 5), (9999, 12, 30, 1),
+        (1600, 2, 29, 20, 1), (2021, 1, 3, 0, 0, 0, 1_230), (1970, 1, 1), (2500, 11, 7, 5, 59), (2024, 7, 1, 4),
+    )),
+    "z": tuple(datetime(*p) for p in (
+        (2024, 3, 10, 2, 30), (2024, 11, 3, 1, 30), (2024, 4, 7, 1, 45), (2024, 10, 6, 2, 15), (2024, 2, 29),
+        (1969, 12, 31, 23, 59, 59, 1), (9999, 12, 30), (1883, 11, 18, 12, 1), (2021, 1, 3, 5, 6, 7, 80),
+    )),
+    "d": (date(2024, 3, 10), date(1970, 1, 1), date(2024, 11, 3), date(9999, 12, 30), date(1600, 3, 1), date(2021, 1, 3)),
+    "a": WHOLE[8], "h": WHOLE[16], "i": WHOLE[32], "n": WHOLE[64],
+    "f": (0.0, 1.5, -2.5, 16777216.0, 1e10, NAN, INF, -INF, 0.10000000149011612, 3.4028234663852886e38),
+    "x": (0.0, -0.0, 1.5, -2.5, 0.5, 1e18, 2.0**31, 2147483647.9, -129.0, 2.0**63, -(2.0**63), 1e300, -1e300, NAN, INF,
+          -INF, 1e-7, 123456.789, 2.675, 4.9e-324),
+    "y": (0.0, 2.0, -3.0, 0.25, NAN, INF, -0.0, 1e308),
+    "m": tuple(map(Decimal, ("0.00", "12.34", "-0.55", "9999999.99", "-9999999.99", "0.01", "3.00"))),
+    "w": tuple(map(Decimal, ("0", "1.5", "-2.250001", "99999999999999999999999999999999.999999", "0.000001",
+                             "-9223372036854775809", "9223372036854775807.9", "300"))),
+    "b": (True, False),
+    "s": ("", " 12 ", "1.9", "-7", "+5", "1e3", "1e400", "abc", "2147483648", "9223372036854775808", "127", "128", "NaN",
+          "inf", "-Infinity", "-nan", "0x1p3", "1.5d", ".5", "1.", "1_0", "99999999.995", "yes", " T ", "0", "maybe",
+          "\t3\n", "00012", "-0.0", "a%c", "Ab c", "é", "ß", "1e-7", "١"),
+    "t": ("2024-03-10 02:30:00", "2024-11-03 01:30:00", "2024-03-10", "2024", "2024-3", "2024-3-1 1:2", "2024-3-1 1",
+          "2024-03-10T10:00:00Z", "2024-03-10 10:00:00 Europe/Rome", "2024-03-10 10:00:00.5+5", "2024-02-30", "24-01-01",
+          "2024-03-10 10:00:00.1234567 -03:30", "2024-03-10 24:00:00", "12:30", "T12:30:00", "2024-03-10 10:00+01:00", "",
+          "2024-03-10T10:junk", "2024-03-10 10:00:00 EST", "2024-03-10 10:00:00 nowhere", " 2024-03-10 ", "2024-03-10x",
+          "10000-01-01", "2024-03-10 1:2:3.", "+2024-03-10 10:00:00UTC+3", "2024-1-1 1:2:3+19", "0001-01-01 00:00:00"),
+}  # fmt: skip
+
+NUMBERS = [
+    *(f"{c} {op} {o}" for c, o in (("a", "a"), ("h", "h"), ("i", "i"), ("n", "n"), ("n", "i"), ("m", "m"), ("w", "m"),
+                                   ("w", "w"), ("x", "y"), ("f", "f"), ("n", "y"), ("m", "i")) for op in "+-*/%"),
+    "a + 1Y", "i + 1", "n + 1L", "n - 1L", "n * 2L", "i * 2", "i DIV i", "n DIV n", "n DIV -1L", "m DIV m", "w DIV m",
+    "w DIV w", "i / 2", "n % 7L", "n % -1L", "m / 3", "i % 0", "-a", "-i", "-n", "-x", "-m", "ABS(a)", "ABS(i)", "ABS(n)",
+    "ABS(x)", "ABS(w)", "ROUND(x)", "ROUND(x, 2)", "ROUND(x, -3)", "ROUND(i, -1)", "ROUND(n, -1)", "ROUND(n, -2)",
+    "ROUND(a, -1)", "ROUND(m, 1)", "ROUND(m)", "ROUND(f)", "FLOOR(x)", "CEIL(x)", "FLOOR(f)", "FLOOR(m)", "CEIL(w)",
+    "FLOOR(n)", "SQRT(x)", "POWER(x, 2)", "POWER(i, y)", "SIGN(x)", "SIGN(m)", "MOD(i, 7)", "PMOD(i, 7)", "PMOD(n, i)",
+    "GREATEST(x, y)", "LEAST(i, n)", "GREATEST(m, w)", "NULLIF(i, 7)", "COALESCE(i, 3)", "i IN (7, -8, NULL)", "x = y",
+    "x < y", "i <=> h", "m > x", "x <> f", "NOT b", "b AND i > 0", "b OR x > 1", "i IS NULL", "n IS NOT NULL", "ISNAN(x)",
+    "i BETWEEN -1 AND 7", "IF(b, i, n)", "CASE WHEN i > 0 THEN n / i WHEN b THEN 1 END", "NVL2(s, i, 2)",
+    "CASE WHEN i <> 0 THEN n DIV i ELSE 0 END", "COALESCE(NULLIF(i, i), i + 1)", "b AND 1 / i > 0", "(i + i) + i",
+    "COALESCE(i + 1, 0) + 1", "(n + 1L) * 2L > 0", "i + CAST(s AS INT)", "x IN (1.5D, 1 / y)", "n + 1L IS NULL",
+    "CAST(x AS INT) + 1", "TRY_CAST(s AS INT)", "TRY_CAST(x AS TINYINT)", "try_add(i, i)", "try_subtract(n, 1L)",
+    "try_multiply(i, i)", "try_divide(i, h)", "try_mod(i, h)", "try_add(n, CAST(s AS BIGINT))", "NULLIF(b, 1 / i > 0)",
+]  # fmt: skip
+KINDS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)", "DECIMAL(38, 6)", "DECIMAL(3, 0)",
+         "STRING", "BOOLEAN")  # fmt: skip
+CASTS = [f"CAST({c} AS {kind})" for c in ("a", "i", "n", "f", "x", "m", "w", "b", "s") for kind in KINDS]
+TEXTS = [
+    "LOWER(s)", "UPPER(s)", "LENGTH(s)", "TRIM(s)", "LTRIM(s)", "RTRIM(s)", "s || t", "CONCAT(s, i)", "REPLACE(s, '1', 'x')",
+    "SUBSTRING(s, 2)", "SUBSTRING(s, -2, 1)", "LEFT(s, 2)", "RIGHT(s, 1)", "s LIKE '1%'", "s LIKE '%_c'",
+    "STARTSWITH(s, '1')", "CONTAINS(s, '%')", "ENDSWITH(s, '3')", "s > t", "CONCAT(x, m)", "w || n",
+]  # fmt: skip
+TIMES = [
+    *(f"{part}({c})" for part in ("YEAR", "QUARTER", "MONTH", "DAY", "DAYOFWEEK", "DAYOFYEAR", "WEEKOFYEAR", "HOUR",
+                                  "MINUTE", "SECOND") for c in ("ts", "z", "d")),
+    *(f"DATE_TRUNC('{u}', {c})" for u in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND",
+                                          "MILLISECOND", "MICROSECOND") for c in ("ts", "d", "z")),
+    *(f"CAST({c} AS {k})" for c in ("ts", "z", "d", "t") for k in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "STRING")),
+    "ts > d", "ts = z", "d < z", "CONCAT(ts, z, d)", "ts > '2024-03-10 02:30:00'", "ts >= TIMESTAMP '2024-11-03 01:30:00'",
+    "from_utc_timestamp(ts, 'Asia/Kolkata')", "to_utc_timestamp(ts, 'America/New_York')", "from_utc_timestamp(d, 'Asia/Tokyo')",
+    "to_utc_timestamp(z, 'Australia/Lord_Howe')", "from_utc_timestamp(t, 'Asia/Tokyo')",
+    "convert_timezone('America/New_York', 'Asia/Kolkata', z)", "convert_timezone('Europe/Rome', z)",
+    "convert_timezone('Europe/Rome', ts)", "TRY_CAST(t AS TIMESTAMP)", "TRY_CAST(t AS DATE)", "EXTRACT(DOW FROM ts)",
+    "TO_DATE(ts)", "HOUR(CAST(t AS TIMESTAMP))", "COALESCE(ts, CAST(z AS TIMESTAMP))", "CAST(CAST(ts AS DATE) AS TIMESTAMP)",
+]  # fmt: skip
+OURS_ALONE = [
+    "ts AT TIME ZONE 'America/New_York'", "z AT TIME ZONE 'Australia/Lord_Howe'", "HOUR(ts AT TIME ZONE 'Asia/Kolkata')",
+    "ts + INTERVAL 1 DAY", "ts - INTERVAL 90 MINUTES", "z + INTERVAL 1 DAY", "ts - CAST(d AS TIMESTAMP)", "z - z",
+    "(ts - CAST('1970-01-01' AS TIMESTAMP)) + INTERVAL 2 DAYS > INTERVAL 5 SECONDS", "d = CAST('2024-03-10' AS DATE)",
+]  # fmt: skip
+"""An INTERVAL is elapsed time here, in Spark days are the session's; AT TIME ZONE is SQL's, and Spark has none."""
+
+
+def bound(text: str, zone: str) -> Expr:
+    catalog = Catalog((STREAM,))
+    project = bind(f"SELECT {text} AS c FROM S", catalog, QueryOptions(zone=zone)).root.input
+    assert isinstance(project, Project)
+    return project.exprs[0][1]
+
+
+def draw(count: int = 72) -> list[dict[str, Any]]:
+    """Every value of every column at least once, a few NULLs, and the rest at random."""
+    rng = Random("scalars")
+    columns = {}
+    for name, values in VALUES.items():
+        drawn = [*values, None, None, *(rng.choice(values) for _ in range(count))][:count]
+        rng.shuffle(drawn)
+        columns[name] = drawn
+    return [{n: columns[n][r] for n in columns} for r in range(count)]
+
+
+ROWS = draw()
+
+
+def or_failed(value: Callable[[], Any]) -> Any:
+    try:
+        return value()
+    except DataError:
+        return FAILED
+
+
+def in_python(e: Expr, rows: pa.RecordBatch) -> list[Any]:
+    try:
+        return plain(evaluate(e, rows), e.type)
+    except DataError:
+        alone = (rows.slice(r, 1) for r in range(rows.num_rows))
+        found = [or_failed(lambda row=row: plain(evaluate(e, row), e.type)[0]) for row in alone]
+        assert any(v is FAILED for v in found)
+        return found
+
+
+def plain(array: pa.Array, kind: pa.DataType) -> list[Any]:
+    """Values as the evaluator has them."""
+    t = pa.types
+    if t.is_timestamp(kind) or t.is_duration(kind):
+        return array.cast(pa.timestamp("us", kind.tz) if t.is_timestamp(kind) else kind).cast(pa.int64()).to_pylist()
+    if t.is_date(kind):
+        return array.cast(pa.int32()).to_pylist()
+    return [from_outside(v, kind) for v in array.to_pylist()]
+
+
+class Tried:
+    """Texts as columns that are NULL where they fail and else a struct of the value (Spark's ``TryEval``)."""
+
+    def __init__(self, spark: Any) -> None:
+        from pyspark.sql.classic.column import Column
+
+        self.spark, self.column, jvm = spark, Column, spark._jvm
+        self.expressions = jvm.org.apache.spark.sql.catalyst.expressions
+        self.utils = jvm.org.apache.spark.sql.classic.ExpressionUtils
+
+    def of(self, text: str, name: str) -> Any:
+        parser = self.spark._jsparkSession.sessionState().sqlParser()
+        parsed = parser.parseExpression(f"named_struct('v', {text})")
+        return self.column(self.utils.column(self.expressions.TryEval(parsed))).alias(name)
+
+    def collect(self, frame: Any, texts: list[tuple[str, Expr]]) -> list[list[Any]]:
+        table = frame.select("r", *(self.of(t, f"c{i}") for i, (t, _) in enumerate(texts))).toArrow().sort_by("r")
+        found = []
+        for i, (_, e) in enumerate(texts):
+            column = table[f"c{i}"].combine_chunks()
+            column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            values = plain(column.field("v"), e.type)
+            found.append([v if ok else FAILED for v, ok in zip(values, column.is_valid().to_pylist(), strict=True)])
+        return found
+
+
+def differences(text: str, named: dict[str, list[Any]]) -> Iterator[str]:
+    (first, wanted), *others = named.items()
+    for name, got in others:
+        for row, a, b in zip(ROWS, wanted, got, strict=True):
+            if not (a is b if a is FAILED or b is FAILED else same_value(a, b)):
+                columns = {c: row[c] for c in VALUES if f"{c} " in f"{text} " or f"{c})" in text or f"{c}," in text}
+                yield f"{text} over {columns}: {first} {a!r}, {name} {b!r}"
+                break
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Any:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    columns = [pa.array([r[f.name] for r in ROWS], f.type) for f in SCHEMA]
+    table = pa.table([pa.array(range(len(ROWS))), *columns], names=["r", *(f.name for f in SCHEMA)])
+    yield spark.createDataFrame(table).coalesce(1).localCheckpoint()
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+
+
+def test_all_functions_are_drawn() -> None:
+    def names(e: Expr) -> Iterator[str]:
+        if isinstance(e, Call):
+            yield e.fn
+            for a in e.args:
+                yield from names(a)
+
+    texts = NUMBERS + CASTS + TEXTS + TIMES + OURS_ALONE
+    drawn = {n for t in texts for n in names(bound(t, "America/New_York"))}
+    assert drawn == FUNCTIONS - {"pair", "row", "only"}  # which are made for aggregates
+
+
+def test_one_answer_everywhere(spark: Any, frame: Any) -> None:
+    rows = pa.record_batch(
+        [pa.array([r[f.name] for r in ROWS], f.type) for f in SCHEMA], names=[f"S.{f.name}" for f in SCHEMA]
+    )
+    given = [{f"S.{f.name}": from_outside(r[f.name], f.type) for f in SCHEMA} for r in ROWS]
+    plain_texts = NUMBERS + CASTS + TEXTS
+    cases = [(t, "UTC") for t in plain_texts] + [(t, z) for t in TIMES + OURS_ALONE for z in ZONES]
+    exprs = {case: bound(*case) for case in cases}
+    reference = {c: [or_failed(lambda row=row, e=e: eval_expr(e, row)) for row in given] for c, e in exprs.items()}
+    problems: list[str] = []
+    for case, e in exprs.items():
+        problems += differences(" in ".join(case), {"evaluator": reference[case], "Python": in_python(e, rows)})
+    tried = Tried(spark)
+    ours = [(to_spark_sql(e, lambda n: n.removeprefix("S.")), e) for e in exprs.values()]
+    for number, zone in enumerate(ZONES):
+        for ansi in ("true", "false"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            spark.conf.set("spark.sql.ansi.enabled", ansi)
+            found = tried.collect(frame, ours)
+            for case, values in zip(exprs, found, strict=True):
+                session = f"JVM in {zone}, ANSI {ansi}"
+                problems += differences(" in ".join(case), {"evaluator": reference[case], session: values})
+            if ansi == "true":
+                own = [c for c in cases if c[1] == zone and c[0] not in OURS_ALONE and (number == 0 or c[0] in TIMES)]
+                for case, values in zip(own, tried.collect(frame, [(c[0], exprs[c]) for c in own]), strict=True):
+                    problems += differences(" in ".join(case), {"evaluator": reference[case], "Spark": values})
+    assert not problems, f"{len(problems)}\n" + "\n".join(problems[:60])
