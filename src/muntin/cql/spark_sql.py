@@ -62,6 +62,8 @@ class SparkText:
         if not may_fail(e):
             return self._call(e, args)
         there = " AND ".join(f"{a} IS NOT NULL" for a, x in zip(args, e.args, strict=True) if not _given(x))
+        if e.fn == "cast" and pa.types.is_floating(e.args[0].type) and pa.types.is_decimal(e.type):
+            there = f"abs({args[0]}) < CAST('Infinity' AS DOUBLE)"  # NaN and Infinity are NULL as decimals
         raised = f"raise_error({self._message(e)})"
         return f"coalesce({self.lenient(e)}, {f'CASE WHEN {there} THEN {raised} END' if there else raised})"
 

@@ -75,7 +75,9 @@ def _apply(call: Call, values: list[Any]) -> Any:
         return None
     if fn in _TEST:
         return _TEST[fn](compare(*values))
-    return coerce(_STRICT[fn](type_, *values), type_)
+    with localcontext() as exact:
+        exact.prec = 100
+        return coerce(_STRICT[fn](type_, *values), type_)
 
 
 # --- logic and choice -------------------------------------------------------------------------------------------------
@@ -189,9 +191,7 @@ def _numbers(type_: pa.DataType, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _arithmetic(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def run(type_: pa.DataType, a: Any, b: Any) -> Any:
-        with localcontext() as exact:
-            exact.prec = 80
-            return op(*_numbers(type_, (a, b)))
+        return op(*_numbers(type_, (a, b)))
 
     return run
 
@@ -200,9 +200,7 @@ def _div(type_: pa.DataType, a: Any, b: Any) -> Any:
     if b == 0:
         raise Failed("division by zero")
     if pt.is_decimal(type_):
-        with localcontext() as exact:
-            exact.prec = 80
-            return Decimal(a) / Decimal(b)
+        return Decimal(a) / Decimal(b)
     return float(a) / float(b)
 
 
@@ -255,6 +253,8 @@ def _sqrt(type_: pa.DataType, x: Any) -> float:
 
 def _power(type_: pa.DataType, a: Any, b: Any) -> float:
     a, b = float(a), float(b)
+    if is_nan(b) or (abs(a) == 1 and math.isinf(b)):
+        return NAN  # Java; in C 1 to the power of anything is 1
     try:
         return math.pow(a, b)
     except OverflowError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -104,7 +104,10 @@ def int_range(type_: pa.DataType) -> tuple[int, int]:
 
 def fit_decimal(value: Decimal, type_: pa.DataType) -> Decimal:
     """``value`` rounded half up to the type's scale; Failed when it needs more digits than the type has."""
-    scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
+    try:
+        scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
+    except InvalidOperation:
+        raise Failed(f"decimal overflow: {value} does not fit {type_}") from None
     if scaled and scaled.adjusted() >= type_.precision - type_.scale:
         raise Failed(f"decimal overflow: {value} does not fit {type_}; cast to a wider type or to DOUBLE")
     return scaled

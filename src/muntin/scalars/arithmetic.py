@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.scalars.cast_rules import Value, convert, micros, scale_decimal, whole
+from muntin.scalars.cast_rules import Value, by_value, convert, micros, scale_decimal, whole
 
 _EXACT = Context(prec=100)
 _DAY = 86_400_000_000
@@ -67,7 +67,10 @@ def _mul(args: Sequence[Value], kind: pa.DataType) -> Value:
     if pa.types.is_duration(kind):
         return pc.cast(pc.multiply_checked(*[micros(a) for a in args]), kind)
     if pa.types.is_decimal(kind):
-        return scale_decimal(pc.multiply_checked(*[_wide(a) for a in args]), kind)
+        wide = [_wide(a) for a in args]
+        if sum(a.type.precision for a in wide) >= 76:
+            return _decimal_pairs(_EXACT.multiply, args, kind)
+        return scale_decimal(pc.multiply_checked(*wide), kind)
     return pc.multiply_checked(*[convert(a, kind) for a in args])
 
 
@@ -77,7 +80,7 @@ def _nonzero(value: Value) -> Value:
 
 def _div(args: Sequence[Value], kind: pa.DataType) -> Value:
     if pa.types.is_decimal(kind):
-        return _decimal_pairs(lambda a, b: _EXACT.divide(a, b), args, kind)
+        return _decimal_pairs(_EXACT.divide, args, kind, divides=True)
     if pa.types.is_integer(kind):
         return _intdiv(args, kind)
     if pa.types.is_duration(kind):
@@ -90,7 +93,7 @@ def _intdiv(args: Sequence[Value], kind: pa.DataType) -> Value:
     """Integer quotient, cut towards zero."""
     if any(pa.types.is_decimal(a.type) for a in args):
         quotient = _decimal_pairs(
-            lambda a, b: _EXACT.divide(a, b).to_integral_value(ROUND_DOWN), args, pa.decimal256(60, 0)
+            lambda a, b: _EXACT.divide(a, b).to_integral_value(ROUND_DOWN), args, pa.decimal256(76, 0), divides=True
         )
         return pc.cast(quotient, kind)
     a, b = (micros(x) if _temporal(x.type) else convert(x, pa.int64()) for x in args)
@@ -100,7 +103,7 @@ def _intdiv(args: Sequence[Value], kind: pa.DataType) -> Value:
 def _mod(args: Sequence[Value], kind: pa.DataType) -> Value:
     """Remainder with the sign of the dividend."""
     if pa.types.is_decimal(kind):
-        return _decimal_pairs(lambda a, b: _EXACT.remainder(a, b), args, kind)
+        return _decimal_pairs(_EXACT.remainder, args, kind, divides=True)
     a, b = (convert(x, kind) for x in args)
     absent = pc.or_(pc.is_null(a), pc.is_null(_nonzero(b)))
     one = pa.scalar(1, kind)
@@ -116,13 +119,15 @@ def _numbers(value: Value) -> NDArray[np.generic] | np.generic:
     return numbers
 
 
-def _decimal_pairs(op: Callable[[Decimal, Decimal], Decimal], args: Sequence[Value], kind: pa.DataType) -> pa.Array:
+def _decimal_pairs(
+    op: Callable[[Decimal, Decimal], Decimal], args: Sequence[Value], kind: pa.DataType, divides: bool = False
+) -> pa.Array:
     """Row by row in Python: exact, rounded half up to the scale of ``kind``; a zero divisor gives NULL."""
     unit = Decimal(1).scaleb(-kind.scale)
     rows = max(len(a) for a in args if isinstance(a, pa.Array))
     left, right = ([a.as_py()] * rows if isinstance(a, pa.Scalar) else a.to_pylist() for a in args)
     values = [
-        None if a is None or b is None or b == 0 else op(Decimal(a), Decimal(b)).quantize(unit, ROUND_HALF_UP, _EXACT)
+        None if a is None or b is None or (divides and b == 0) else op(Decimal(a), Decimal(b)).quantize(unit, ROUND_HALF_UP, _EXACT)
         for a, b in zip(left, right, strict=True)
     ]
     return pa.array(values, kind)
@@ -192,12 +197,15 @@ def _constant(value: Value) -> int | None:
     return values[0] if values else 0
 
 
-def _round_integers(value: pa.Array, digits: int) -> pa.Array:
-    unit = 10**-digits
-    rounded = [
-        None if v is None else (abs(v) + unit // 2) // unit * unit * (1 if v > 0 else -1) for v in value.to_pylist()
-    ]
-    return pa.array(rounded, value.type)
+def _round_integers(value: pa.Array, digits: int) -> Value:
+    """NULL where the result does not fit."""
+    unit, top = 10**-digits, 2 ** (value.type.bit_width - 1)
+
+    def rounded(v: int) -> int | None:
+        found: int = (abs(v) + unit // 2) // unit * unit * (1 if v > 0 else -1)
+        return found if -top <= found < top else None
+
+    return by_value(value, value.type, rounded)
 
 
 def _round_floats(value: pa.Array, digits: int) -> pa.Array:

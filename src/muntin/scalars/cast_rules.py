@@ -39,7 +39,8 @@ def scale_decimal(value: Value, kind: pa.DataType) -> Value:
     """A number in another decimal type, rounded half up. Raises ArrowInvalid if it does not fit."""
     if not pa.types.is_decimal(value.type):
         value = pc.cast(pc.cast(value, pa.int64()), pa.decimal256(19, 0))
-    precision = min(76, value.type.precision + max(0, kind.scale - value.type.scale))
+    carry = kind.scale < value.type.scale  # 9.99 with one digit less is 10.0
+    precision = min(76, value.type.precision + carry + max(0, kind.scale - value.type.scale))
     value = pc.cast(value, pa.decimal256(max(precision, value.type.precision), value.type.scale))
     if kind.scale < value.type.scale:
         value = pc.round(value, ndigits=kind.scale, round_mode="half_towards_infinity")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.scalars.cast import cast_value
-from muntin.scalars.cast_rules import Value, convert
+from muntin.scalars.cast_rules import Value, by_value, convert
 
 
 def _text(value: Value) -> Value:
@@ -19,6 +19,12 @@ def _text(value: Value) -> Value:
 
 def _on_text(op: Callable[[Value], Value]) -> Callable[[Sequence[Value], pa.DataType], Value]:
     return lambda args, _: op(_text(args[0]))
+
+
+def _cased(value: Value, ascii_only: Callable[[Value], Value], full: Callable[[str], str]) -> Value:
+    """Letters beyond ASCII may become several, as ß in upper case: Arrow maps one to one."""
+    plain = pc.all(pc.string_is_ascii(value)) if isinstance(value, pa.Array) else pc.string_is_ascii(value)
+    return by_value(value, pa.string(), full) if plain.as_py() is False else ascii_only(value)
 
 
 def _concat(args: Sequence[Value], _: pa.DataType) -> Value:
@@ -102,8 +108,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 TABLE: Mapping[str, Callable[[Sequence[Value], pa.DataType], Value]] = {
-    "lower": _on_text(pc.utf8_lower),
-    "upper": _on_text(pc.utf8_upper),
+    "lower": _on_text(lambda v: _cased(v, pc.ascii_lower, str.lower)),
+    "upper": _on_text(lambda v: _cased(v, pc.ascii_upper, str.upper)),
     "length": _on_text(pc.utf8_length),
     "trim": _on_text(lambda v: pc.utf8_trim(v, characters=" ")),
     "ltrim": _on_text(lambda v: pc.utf8_ltrim(v, characters=" ")),
