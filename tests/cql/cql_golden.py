@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from muntin.core.errors import QueryError, UnsupportedError
 from muntin.core.schema import Schema
-from muntin.cql import bind, to_cql, to_spark_sql, window_text
+from muntin.cql import bind, to_cql, window_text
+from muntin.cql.unparse import plain_text
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.nodes import (
@@ -183,4 +184,4 @@ def _agg(a: Agg) -> str:
 
 
 def _expr(e: Expr) -> str:
-    return to_spark_sql(e).replace("`", "")
+    return plain_text(e)

@@ -58,6 +58,8 @@ QUERIES = {
     "holistic over rows": "SELECT k, MEDIAN(v) AS m, STDDEV(v) AS d, COLLECT(v) AS c FROM A [ROWS 5] GROUP BY k",
     "rows moved by time": "SELECT k, v FROM A [ROWS 3 SLIDE 4 SECONDS]",
     "sums of rows moved by time": "Rstream(SELECT k, SUM(v) AS s FROM A [ROWS 5 SLIDE 3 SECONDS] GROUP BY k)",
+    "a quotient that the empty window has not": "SELECT k, COUNT(*) AS n FROM A [RANGE 6 SECONDS] GROUP BY k HAVING "
+    "COUNT(*) >= (SELECT COUNT(*) DIV COUNT(DISTINCT k) FROM A [RANGE 6 SECONDS])",
     "time moved by rows": "SELECT k, v FROM A [RANGE 5 SECONDS SLIDE 3]",
     "sum of time moved by rows": "SELECT SUM(v) AS s FROM A [RANGE 10 SECONDS SLIDE 4]",
     "join with time moved by rows": "Istream(SELECT A.v AS v, B.v AS w FROM A [RANGE 10 SECONDS SLIDE 4], B [ROWS 2] "

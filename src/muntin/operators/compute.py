@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from muntin.core.batch import Batch, no_columns
+from muntin.core.errors import DataError
+from muntin.operators.settle import settled
 from muntin.plan.exprs import TRUE, Expr
 from muntin.scalars.evaluate import evaluate, predicate_mask
 
@@ -21,7 +23,20 @@ class Compute:
 
 
 def compute(op: Compute, batch: Batch) -> Batch:
-    """Rows for which the predicate is true, with the columns computed."""
+    """Rows for which the predicate is true, with the columns computed.
+
+    Raises DataError where an expression has no value for a row that anyone could see.
+    """
+    try:
+        return _computed(op, batch)
+    except DataError:
+        seen = settled(batch)
+        if len(seen) == len(batch):
+            raise
+        return _computed(op, seen)
+
+
+def _computed(op: Compute, batch: Batch) -> Batch:
     if op.predicate != TRUE:
         batch = batch.where(predicate_mask(op.predicate, batch.columns))
     return batch if op.columns is None else batch.with_columns(project(op.columns, batch.columns))
