@@ -235,8 +235,9 @@ class Session:
         """Register a continuous query.
 
         Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory`` (see
-        ``plan.windows.QueryOptions``; durations as text or microseconds). Raises QueryError with line and column when
-        the text is wrong.
+        ``plan.windows.QueryOptions``; durations as text or microseconds). Without ``zone`` literals, casts and
+        functions are in the zone that the Spark session has now; it may change later. Raises QueryError with line and
+        column when the text is wrong.
         """
         name = name or next(n for n in (f"query{i}" for i in range(1, 10**9)) if n not in self.queries)
         if name in self.queries:
@@ -267,6 +268,8 @@ class Session:
             raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
         if "memory" in given:
             given["memory"] = byte_size(given["memory"], "option memory")
+        if given.get("zone") is None:
+            given["session_zone"] = self.spark.conf.get("spark.sql.session.timeZone")
         return bind(text, self.catalog, QueryOptions(**given))
 
     def write_late(

@@ -52,7 +52,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
         (2024, 3, 10, 2, 30), (2024, 11, 3, 1, 30), (2024, 4, 7, 1, 45), (2024, 10, 6, 2, 15), (2024, 2, 29),
         (1969, 12, 31, 23, 59, 59, 1), (9999, 12, 30), (1883, 11, 18, 12, 1), (2021, 1, 3, 5, 6, 7, 80),
     )),
-    "d": (date(2024, 3, 10), date(1970, 1, 1), date(2024, 11, 3), date(9999, 12, 30), date(1600, 3, 1), date(2021, 1, 3)),
+    "d": (date(2024, 3, 10), date(1970, 1, 1), date(2024, 11, 3), date(9999, 12, 30), date(1600, 3, 1), date(2021, 1,
+    3)),
     "a": WHOLE[8], "h": WHOLE[16], "i": WHOLE[32], "n": WHOLE[64],
     "f": (0.0, 1.5, -2.5, 16777216.0, 1e10, NAN, INF, -INF, 0.10000000149011612, 3.4028234663852886e38),
     "x": (0.0, -0.0, 1.5, -2.5, 0.5, 1e18, 2.0**31, 2147483647.9, -129.0, 2.0**63, -(2.0**63), 1e300, -1e300, NAN, INF,
@@ -62,12 +63,15 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "w": tuple(map(Decimal, ("0", "1.5", "-2.250001", "99999999999999999999999999999999.999999", "0.000001",
                              "-9223372036854775809", "9223372036854775807.9", "300"))),
     "b": (True, False),
-    "s": ("", " 12 ", "1.9", "-7", "+5", "1e3", "1e400", "abc", "2147483648", "9223372036854775808", "127", "128", "NaN",
+    "s": ("", " 12 ", "1.9", "-7", "+5", "1e3", "1e400", "abc", "2147483648", "9223372036854775808", "127", "128",
+    "NaN",
           "inf", "-Infinity", "-nan", "0x1p3", "1.5d", ".5", "1.", "1_0", "99999999.995", "yes", " T ", "0", "maybe",
           "\t3\n", "00012", "-0.0", "a%c", "Ab c", "é", "ß", "1e-7", "١"),
     "t": ("2024-03-10 02:30:00", "2024-11-03 01:30:00", "2024-03-10", "2024", "2024-3", "2024-3-1 1:2", "2024-3-1 1",
-          "2024-03-10T10:00:00Z", "2024-03-10 10:00:00 Europe/Rome", "2024-03-10 10:00:00.5+5", "2024-02-30", "24-01-01",
-          "2024-03-10 10:00:00.1234567 -03:30", "2024-03-10 24:00:00", "12:30", "T12:30:00", "2024-03-10 10:00+01:00", "",
+          "2024-03-10T10:00:00Z", "2024-03-10 10:00:00 Europe/Rome", "2024-03-10 10:00:00.5+5", "2024-02-30",
+          "24-01-01",
+          "2024-03-10 10:00:00.1234567 -03:30", "2024-03-10 24:00:00", "12:30", "T12:30:00",
+          "2024-03-10 10:00+01:00", "",
           "2024-03-10T10:junk", "2024-03-10 10:00:00 EST", "2024-03-10 10:00:00 nowhere", " 2024-03-10 ", "2024-03-10x",
           "9999-12-31", "2024-03-10 1:2:3.", "+2024-03-10 10:00:00UTC+3", "2024-1-1 1:2:3+19", "0002-01-01 00:00:00"),
 }  # fmt: skip
@@ -75,7 +79,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
 NUMBERS = [
     *(f"{c} {op} {o}" for c, o in (("a", "a"), ("h", "h"), ("i", "i"), ("n", "n"), ("n", "i"), ("m", "m"), ("w", "m"),
                                    ("w", "w"), ("x", "y"), ("f", "f"), ("n", "y"), ("m", "i")) for op in "+-*/%"),
-    "a + 1Y", "i + 1", "n + 1L", "n - 1L", "n * 2L", "i * 2", "i DIV i", "n DIV n", "n DIV -1L", "m DIV m", "i / 2", "n % 7L", "n % -1L", "m / 3", "i % 0", "-a", "-i", "-n", "-x", "-m", "ABS(a)", "ABS(i)", "ABS(n)",
+    "a + 1Y", "i + 1", "n + 1L", "n - 1L", "n * 2L", "i * 2", "i DIV i", "n DIV n", "n DIV -1L", "m DIV m", "i / 2",
+    "n % 7L", "n % -1L", "m / 3", "i % 0", "-a", "-i", "-n", "-x", "-m", "ABS(a)", "ABS(i)", "ABS(n)",
     "ABS(x)", "ABS(w)", "ROUND(x)", "ROUND(x, 2)", "ROUND(x, -3)", "ROUND(i, -1)", "ROUND(n, -1)", "ROUND(n, -2)",
     "ROUND(a, -1)", "ROUND(m, 1)", "ROUND(m)", "ROUND(f)", "FLOOR(x)", "CEIL(x)", "FLOOR(f)", "FLOOR(m)", "CEIL(w)",
     "FLOOR(n)", "SQRT(x)", "POWER(x, 2)", "POWER(i, y)", "SIGN(x)", "SIGN(m)", "MOD(i, 7)", "PMOD(i, 7)", "PMOD(n, i)",
@@ -91,7 +96,8 @@ KINDS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(9, 
          "STRING", "BOOLEAN")  # fmt: skip
 CASTS = [f"CAST({c} AS {kind})" for c in ("a", "i", "n", "f", "x", "m", "w", "b", "s") for kind in KINDS]
 TEXTS = [
-    "LOWER(s)", "UPPER(s)", "LENGTH(s)", "TRIM(s)", "LTRIM(s)", "RTRIM(s)", "s || t", "CONCAT(s, i)", "REPLACE(s, '1', 'x')",
+    "LOWER(s)", "UPPER(s)", "LENGTH(s)", "TRIM(s)", "LTRIM(s)", "RTRIM(s)", "s || t", "CONCAT(s, i)", "REPLACE(s,
+    '1', 'x')",
     "SUBSTRING(s, 2)", "SUBSTRING(s, -2, 1)", "LEFT(s, 2)", "RIGHT(s, 1)", "s LIKE '1%'", "s LIKE '%_c'",
     "STARTSWITH(s, '1')", "CONTAINS(s, '%')", "ENDSWITH(s, '3')", "s > t", "CONCAT(x, m)", "w || n",
 ]  # fmt: skip
@@ -101,20 +107,25 @@ TIMES = [
     *(f"DATE_TRUNC('{u}', {c})" for u in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND",
                                           "MILLISECOND", "MICROSECOND") for c in ("ts", "d", "z")),
     *(f"CAST({c} AS {k})" for c in ("ts", "z", "d", "t") for k in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "STRING")),
-    "ts > d", "ts = z", "d < z", "CONCAT(ts, z, d)", "ts > '2024-03-10 02:30:00'", "ts >= TIMESTAMP '2024-11-03 01:30:00'",
-    "from_utc_timestamp(ts, 'Asia/Kolkata')", "to_utc_timestamp(ts, 'America/New_York')", "from_utc_timestamp(d, 'Asia/Tokyo')",
+    "ts > d", "ts = z", "d < z", "CONCAT(ts, z, d)", "ts > '2024-03-10 02:30:00'",
+    "ts >= TIMESTAMP '2024-11-03 01:30:00'",
+    "from_utc_timestamp(ts, 'Asia/Kolkata')", "to_utc_timestamp(ts, 'America/New_York')", "from_utc_timestamp(d,
+    'Asia/Tokyo')",
     "to_utc_timestamp(z, 'Australia/Lord_Howe')", "from_utc_timestamp(t, 'Asia/Tokyo')",
     "convert_timezone('America/New_York', 'Asia/Kolkata', z)", "convert_timezone('Europe/Rome', z)",
     "convert_timezone('Europe/Rome', ts)", "TRY_CAST(t AS TIMESTAMP)", "TRY_CAST(t AS DATE)", "EXTRACT(DOW FROM ts)",
-    "TO_DATE(ts)", "HOUR(CAST(t AS TIMESTAMP))", "COALESCE(ts, CAST(z AS TIMESTAMP))", "CAST(CAST(ts AS DATE) AS TIMESTAMP)",
+    "TO_DATE(ts)", "HOUR(CAST(t AS TIMESTAMP))", "COALESCE(ts, CAST(z AS TIMESTAMP))",
+    "CAST(CAST(ts AS DATE) AS TIMESTAMP)",
 ]  # fmt: skip
 OURS_ALONE = [
     "w DIV m", "w DIV w",
-    "ts AT TIME ZONE 'America/New_York'", "z AT TIME ZONE 'Australia/Lord_Howe'", "HOUR(ts AT TIME ZONE 'Asia/Kolkata')",
+    "ts AT TIME ZONE 'America/New_York'", "z AT TIME ZONE 'Australia/Lord_Howe'",
+    "HOUR(ts AT TIME ZONE 'Asia/Kolkata')",
     "ts + INTERVAL 1 DAY", "ts - INTERVAL 90 MINUTES", "z + INTERVAL 1 DAY", "ts - CAST(d AS TIMESTAMP)", "z - z",
     "(ts - CAST('1970-01-01' AS TIMESTAMP)) + INTERVAL 2 DAYS > INTERVAL 5 SECONDS", "d = CAST('2024-03-10' AS DATE)",
 ]  # fmt: skip
-"""Spark wraps a quotient of decimals beyond 64 bits. An INTERVAL is elapsed time here, in Spark days are the session's; AT TIME ZONE is SQL's, and Spark has none."""
+"""Spark wraps a quotient of decimals beyond 64 bits. An INTERVAL is elapsed time here,
+in Spark days are the session's; AT TIME ZONE is SQL's, and Spark has none."""
 
 
 def bound(text: str, zone: str) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -126,11 +127,13 @@ def _decimal_pairs(
     unit = Decimal(1).scaleb(-kind.scale)
     rows = max(len(a) for a in args if isinstance(a, pa.Array))
     left, right = ([a.as_py()] * rows if isinstance(a, pa.Scalar) else a.to_pylist() for a in args)
-    values = [
-        None if a is None or b is None or (divides and b == 0) else op(Decimal(a), Decimal(b)).quantize(unit, ROUND_HALF_UP, _EXACT)
-        for a, b in zip(left, right, strict=True)
-    ]
-    return pa.array(values, kind)
+
+    def exact(a: Any, b: Any) -> Decimal | None:
+        if a is None or b is None or (divides and b == 0):
+            return None
+        return op(Decimal(a), Decimal(b)).quantize(unit, ROUND_HALF_UP, _EXACT)
+
+    return pa.array([exact(a, b) for a, b in zip(left, right, strict=True)], kind)
 
 
 def _unary(op: Callable[[Value], Value]) -> Callable[[Sequence[Value], pa.DataType], Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -13,6 +14,7 @@ from muntin.dataflow.stage import PhysicalQuery, SourceInput
 from muntin.engine.shard import wire_schema
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Call, Column, Expr, conjunction, conjuncts
+from muntin.plan.failing import any_may_fail
 from muntin.spark.pack import NOW
 from muntin.spark.spec import EVENT_TIME, Feed, Target
 
@@ -57,8 +59,10 @@ def _plan_stream(
     shapes: dict[Shape, list[tuple[Target, SourceInput]]] = {}
     for target, source in inputs:
         predicate, present = _not_null(source)
-        keep = -1 if predicate == TRUE else _place(predicate, exprs)
-        columns = tuple(_place_column(e, source.stream, exprs) for _, e in source.columns)
+        keep = -1 if predicate == TRUE else _place(_for_rows(predicate, TRUE, source.stream), exprs)
+        columns = tuple(
+            _place_column(_for_rows(e, source.keep, source.stream), source.stream, exprs) for _, e in source.columns
+        )
         names = [n for n, _ in source.columns]
         keys = tuple(names.index(k) for k in source.shard_key)
         shape = (keep, columns, present, keys, source.everywhere, source.split)
@@ -86,6 +90,16 @@ def _not_null(source: SourceInput) -> tuple[Expr, tuple[int, ...]]:
             case _:
                 rest.append(part)
     return conjunction(rest), tuple(present)
+
+
+def _for_rows(e: Expr, keep: Expr, stream: Stream) -> Expr:
+    """The expression for the rows that count: one that fails for a row which is filtered out, or has no event time, is
+    no error."""
+    if not any_may_fail(e):
+        return e
+    ts = next(f for f in stream.schema if f.name == stream.ts)
+    timed = Call("is_not_null", (Column(ts.name, ts.type),), pa.bool_())
+    return Call("only", (conjunction([timed, *conjuncts(keep)]), e), e.type)
 
 
 def _place_column(e: Expr, stream: Stream, exprs: dict[str, int]) -> int:
