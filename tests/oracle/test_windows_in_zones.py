@@ -17,7 +17,7 @@ from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
-from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.plan.windows import QueryOptions, Ticks
 from muntin.reference import run
 from muntin.verify.arrow import from_table, to_table
@@ -85,6 +85,32 @@ def test_an_hour_that_comes_twice_counts_at_its_first() -> None:
     assert hours == {"11-03 01:00-0400": 4, "11-03 02:00-0500": 8, "11-03 03:00-0500": 4, "11-03 04:00-0500": 0}
     elapsed = counts("RANGE 2 HOURS SLIDE 1 HOUR", "America/New_York", "2024-11-03T04:10", 16, HOUR / 4)
     assert list(elapsed.values()) == [4, 8, 8, 4, 0]
+
+
+@pytest.mark.parametrize("bounds", ["half_open", "closed", "start"])
+@pytest.mark.parametrize(
+    "window", ["RANGE 1 HOUR SLIDE 1 HOUR", "RANGE 1 DAY SLIDE 6 HOURS", "RANGE 3 HOURS SLIDE 2 HOURS"]
+)
+def test_rows_that_read_a_table_at_their_own_time(window: str, bounds: Any) -> None:
+    table = Table("N", Schema.of(v=pa.int64(), name=pa.string()), "nrr")
+    text = f"SELECT S.v AS v, N.name AS name, COUNT(*) AS n FROM S [{window}], N WHERE S.v = N.v GROUP BY S.v, N.name"
+    options = QueryOptions(zone="America/New_York", bounds=bounds)
+    query = bind(text, Catalog((STREAM,), (table,)), options)
+    start = datetime(2024, 11, 3, 4, 10, tzinfo=UTC)
+    rows = [{"ts": start + i * timedelta(minutes=20), "v": i % 2} for i in range(24)]
+    updates = [(0, "+", {"v": v, "name": f"old {v}"}) for v in (0, 1)]
+    expected = run(query, {"S": rows}, tables={"N": updates})
+    physical = plan_query(query)
+    feed = next(s for s in physical.streams if s.name == "N")
+    entries = [{**row, "__at": at, "__add": op == "+"} for at, op, row in updates]
+    pipeline = LocalPipeline(physical, shards=2)
+    tables = [
+        pipeline.push({"S": to_table(STREAM, rows[:11]), "N": to_table(feed, entries)}),
+        pipeline.push({"S": to_table(STREAM, rows[11:])}),
+        pipeline.finish(),
+    ]
+    got = [r for t in tables for r in from_table(t, physical.schema, physical.shows_op)]
+    assert not (problem := difference(expected, got)), problem
 
 
 def test_ticks_and_plans_without_a_zone_are_what_they_were() -> None:

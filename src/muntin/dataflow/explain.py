@@ -95,7 +95,9 @@ def _costed_lines(lines: tuple[LogicalLine, ...]) -> Iterator[str]:
 def _heads(record: Explained) -> Iterator[str]:
     ticks = record.physical.ticks
     if ticks is not None:
-        yield "  answers every " + " and every ".join(span_text(s) for s in ticks.slides)
+        yield "  answers every " + " and every ".join(span_text(s) for s in ticks.slides) + (
+            f", on the clock of {ticks.zone}" if ticks.zone else ""
+        )
     else:
         yield "  answers at every change"
     pane = pane_of(record.physical)
