@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
-from muntin.dataflow.signature import stable_text
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.compute import Compute
 from muntin.operators.fired_window import FiredWindow
@@ -32,6 +31,7 @@ from muntin.operators.top_rows import TopRows
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import Expr
+from muntin.plan.stable_text import stable_text
 from muntin.plan.windows import QueryOptions, Ticks, Window
 
 

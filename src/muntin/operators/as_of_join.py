@@ -7,6 +7,7 @@ their step (thesis 3.3.1: the stream need not be stored). An update with a row's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +20,17 @@ from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
 from muntin.operators.context import Context
 from muntin.operators.joins.indexed_window import Layout, OpenChunk, rebuilder, store_rows
+from muntin.operators.naming import combined
+from muntin.operators.operator import Described, Show
 from muntin.plan.exprs import TRUE, Expr
+from muntin.plan.patterns import Pattern
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, WEIGHT, entering, insert, int64s, merge_closed, remaining, timed
 
 
 @dataclass(frozen=True)
-class AsOfJoin:
+class AsOfJoin(Described):
     """Each row of the first input with the rows of the second that are there when it starts; later changes
     of the second do not matter (non-retroactive relation, thesis 3.3.1). Results live as long as the first input's row.
 
@@ -38,6 +42,18 @@ class AsOfJoin:
     condition: Expr = TRUE
     outer: bool = False
     lag: int = 0
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return as_of_join(self, state, "op", combined(inputs), ctx)
+
+    def words(self, show: Show) -> str:
+        on = "; ".join(" = ".join(k) for k in zip(*self.keys, strict=True)) or "nothing"
+        return f"join as of the row's start on {on}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return "hash index of the relation's rows"
 
 
 Ints = NDArray[np.int64]

@@ -7,6 +7,7 @@ a later row fires, so the output is signed. State: the rows that have not left, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +17,17 @@ from numpy.typing import NDArray
 from muntin.core.batch import Batch, concat_rows
 from muntin.core.time import FOREVER
 from muntin.operators.context import Context
+from muntin.operators.operator import Described, Show
 from muntin.operators.rows_window import released
+from muntin.optimizer.plan_text import window_text
+from muntin.plan.patterns import Pattern
 from muntin.plan.windows import QueryOptions, Window, validity
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, int64s
 
 
 @dataclass(frozen=True)
-class FiredWindow:
+class FiredWindow(Described):
     """Rows of an unbounded stream, in order, become the rows of a time window that moves with the rows.
 
     Its contents are those of ``window`` (without SLIDE) as of the last row whose number is a multiple of ``rows``.
@@ -32,6 +36,21 @@ class FiredWindow:
     window: Window
     rows: int
     options: QueryOptions
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return fired_window(self, state, "op", inputs[0], ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Later rows decide when one leaves."""
+        return Pattern.STR
+
+    def words(self, show: Show) -> str:
+        return f"window that moves every {self.rows} rows: {window_text(self.window)}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return "rows since the last firing that a later one may show"
 
 
 SHOWN = "__shown"

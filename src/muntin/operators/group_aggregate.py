@@ -7,6 +7,7 @@ successive values to get changes. Cost: events plus emissions; neither RANGE nor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
@@ -23,7 +24,12 @@ from muntin.kernels.keys import columns_equal
 from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, previous_emission, tick_times
 from muntin.operators.compute import project
 from muntin.operators.context import Context
+from muntin.operators.marks import marked
+from muntin.operators.operator import Begins, Described, Show
+from muntin.operators.structures import STRUCTURES
+from muntin.optimizer.plan_text import agg_text
 from muntin.plan.exprs import Agg, Expr
+from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Ticks
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
@@ -31,7 +37,7 @@ from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, inser
 
 
 @dataclass(frozen=True)
-class GroupAggregate:
+class GroupAggregate(Described):
     """Aggregates of interval rows by ``groups``; ungrouped when empty.
 
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
@@ -48,6 +54,30 @@ class GroupAggregate:
     from_input: bool = False
     panes: bool = False
     """Whether rows of one group that enter and leave together are folded into one (``folds``) before they are kept."""
+    begins: Begins = ()  # type: ignore[misc]
+    """Of an ungrouped aggregate, the streams whose first row begins its answers."""
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        marks = list(inputs[1:])
+        ctx = ctx if self.from_input else marked(state, "op", marks, ctx)
+        return group_aggregate(self, state, "op", inputs[0], ctx, marks)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """A new value replaces the old one whenever a row comes or goes."""
+        return Pattern.STR if self.emit == "changes" else Pattern.MON
+
+    def words(self, show: Show) -> str:
+        if not self.aggs:
+            return f"distinct rows, emit {self.emit}"
+        by = ", ".join(show(e) for _, e in self.groups) or "nothing"
+        return f"aggregate {', '.join(agg_text(a, show) for _, a in self.aggs)} by {by}, emit {self.emit}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        if inputs[0] is Pattern.STR:
+            return STRUCTURES[Pattern.STR]
+        return f"{STRUCTURES[inputs[0]]}{' of partials' if self.panes else ''}; group table"
 
 
 Ints = NDArray[np.int64]

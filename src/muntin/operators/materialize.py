@@ -6,6 +6,7 @@ bisection; rows that start later wait there too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -18,7 +19,11 @@ from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
 from muntin.kernels.schedule import live_spans, spread, tick_times
 from muntin.operators.context import Context
+from muntin.operators.marks import marked
 from muntin.operators.net import net
+from muntin.operators.operator import Described, Show
+from muntin.operators.structures import STRUCTURES
+from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Ticks
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import (
@@ -40,7 +45,7 @@ from muntin.state.window_rows import (
 
 
 @dataclass(frozen=True)
-class Materialize:
+class Materialize(Described):
     """Interval rows become what the query shows: "changes" (both signs) or "snapshots" (all live rows per instant).
 
     Snapshots are taken at ``ticks``, or where there are none at every instant at which a row of the further arguments
@@ -50,10 +55,40 @@ class Materialize:
     emit: OneOf["changes", "snapshots"]
     ticks: Ticks | None = None
 
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return materialize(self, state, "op", inputs[0], marked(state, "op", inputs[1:], ctx))
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Changes keep the pattern; snapshots are a stream of whole answers."""
+        return inputs[0] if self.emit == "changes" else Pattern.MON
+
+    def words(self, show: Show) -> str:
+        return f"materialize, emit {self.emit}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return STRUCTURES[inputs[0]]
+
 
 @dataclass(frozen=True)
-class Insertions:
+class Insertions(Described):
     """Interval rows seen as insertions at their start: Istream of rows that can never be netted away."""
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return insertions(self, state, "op", inputs[0], ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Rows are only added."""
+        return Pattern.MON
+
+    def words(self, show: Show) -> str:
+        return "insertions"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return STRUCTURES[inputs[0]]
 
 
 

@@ -2,74 +2,156 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch, forever, no_columns
+from muntin.operators.context import Context
+from muntin.operators.operator import Described, Show
+from muntin.optimizer.plan_text import window_text
 from muntin.plan.exprs import Expr
-from muntin.plan.windows import QueryOptions, Ticks, Window, validity
+from muntin.plan.patterns import Pattern
+from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, validity
 from muntin.scalars.evaluate import evaluate
-from muntin.state.window_rows import int64s
+from muntin.state.shard_state import ShardState
+from muntin.state.window_rows import as_batch, entering, insert, int64s, stored
 
 
 @dataclass(frozen=True)
-class Rewind:
+class Rewind(Described):
     """Rows that came out of a query at ``ts`` enter a time window with that event time; ``shift`` is added to it."""
 
     window: Window
     options: QueryOptions
     shift: int = 0
 
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return rewind(self, inputs[0])
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """The window's."""
+        return Pattern.MON if isinstance(self.window, Unbounded) else Pattern.WKS
+
+    def words(self, show: Show) -> str:
+        return f"window the output: {window_text(self.window)}"
+
 
 @dataclass(frozen=True)
-class Snap:
+class Snap(Described):
     """Move both ends of validity to the evaluation instants; rows that none sees are left out."""
 
     ticks: Ticks
 
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return snap(self.ticks, inputs[0])
+
+    def words(self, show: Show) -> str:
+        return "move to evaluation instants"
+
 
 @dataclass(frozen=True)
-class Stamp:
+class Stamp(Described):
     """Each row's start (``end``: its expiry) as one more column (int64 microseconds): rows of equal values keep apart
     if they start apart."""
 
     column: str
     end: bool = False
 
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return stamp(self, inputs[0])
+
+    def words(self, show: Show) -> str:
+        return "note the expiry" if self.end else "note the start"
+
 
 @dataclass(frozen=True)
-class Until:
+class Until(Described):
     """Rows live until the least of these columns says (none: forever), whatever expiry they came with."""
 
     columns: tuple[str, ...]
 
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return until(self.columns, inputs[0])
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Rows leave with the first of their external parts."""
+        return inputs[0] if inputs[0] is Pattern.STR else (Pattern.WK if self.columns else Pattern.MON)
+
+    def words(self, show: Show) -> str:
+        return "stay until the external rows expire" if self.columns else "stay"
+
 
 @dataclass(frozen=True)
-class Endless:
+class Endless(Described):
     """Signed rows whose expiry is told by negative tuples alone (the negative-tuple approach, thesis 2.3.3)."""
 
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        batch = inputs[0]
+        return Batch(batch.columns, batch.ts, forever(len(batch)), batch.sign)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Every row leaves by a negative tuple."""
+        return Pattern.STR
+
+    def words(self, show: Show) -> str:
+        return "expiries told by negative tuples"
+
 
 @dataclass(frozen=True)
-class Signed:
+class Signed(Described):
     """Rows of a table's feed, weighted by the boolean ``column`` (false: -1), which is then dropped."""
 
     column: str
 
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return signed(self.column, inputs[0])
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """An update may take any row away."""
+        return Pattern.STR
+
+    def words(self, show: Show) -> str:
+        return "weights of a table's updates"
+
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(Described):
     """All rows of the inputs (names of the first), those of input i with weight ``weights[i]`` (+1 or -1)."""
 
     weights: tuple[int, ...]
+    hold: bool = False
+    """Whether some inputs run ahead of others: rows of instants that are not complete then wait."""
+
+    @property
+    def stateful(self) -> bool:  # type: ignore[override]
+        return self.hold
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        whole = merge(self.weights, list(inputs))
+        return held_back(state, "waiting", whole, ctx) if self.hold else whole
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """STR where rows are taken away, else the hardest."""
+        return Pattern.STR if min(self.weights) < 0 else max(inputs)
+
+    def words(self, show: Show) -> str:
+        return "merge " + ", ".join("+" if w > 0 else "-" for w in self.weights)
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Repeat(Described):
     """Each row as many times as ``times`` says (NULL or below one: not at all)."""
 
     times: Expr
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return repeat(self.times, inputs[0])
+
+    def words(self, show: Show) -> str:
+        return f"repeat {show(self.times)} times"
 
 
 
@@ -130,3 +212,16 @@ def signed(column: str, batch: Batch) -> Batch:
     if not kept.schema.names:
         kept = no_columns(len(batch))
     return Batch(kept, batch.ts, batch.exp, np.where(add, 1, -1).astype(np.int8))
+
+
+def held_back(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
+    """Rows whose instant this step answers, in order of time, those that waited first; later ones wait."""
+    schema = batch.columns.schema
+    waited = entering(state, structure, ctx.low, ctx.high)
+    late = batch.ts >= ctx.high
+    if late.any():
+        insert(state, structure, stored(batch.where(late)))
+        batch = batch.where(~late)
+    state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
+    whole = Batch.concat([*(as_batch(r, schema) for r in waited), batch])
+    return whole.take(np.argsort(whole.ts, kind="stable"))

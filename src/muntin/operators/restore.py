@@ -6,6 +6,7 @@ at the last evaluation, and how many of each row have gone since, all by row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from muntin.core.batch import Batch, forever
 from muntin.core.time import FOREVER
 from muntin.operators.context import Context
+from muntin.operators.operator import Begins, Described, Show
+from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Ticks
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
@@ -22,7 +25,7 @@ from muntin.state.window_rows import EXP, START, entering, insert, int64s, timed
 
 
 @dataclass(frozen=True)
-class Restore:
+class Restore(Described):
     """A continual evaluation, reported at evaluation instants without losing what came and went (thesis 3.3.4).
 
     Takes signed rows. ``whole``: at each instant the answer, and the rows inserted and deleted since the one before
@@ -31,6 +34,23 @@ class Restore:
 
     ticks: Ticks
     whole: bool
+    begins: Begins = ()  # type: ignore[misc]
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return restore(self, state, "op", inputs[0], ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Rows are only added."""
+        return Pattern.MON
+
+    def words(self, show: Show) -> str:
+        shown = "answers" if self.whole else "insertions"
+        return f"restore what came and went between instants, emit {shown}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return "what came and went since the last evaluation instant"
 
 
 Ints = NDArray[np.int64]

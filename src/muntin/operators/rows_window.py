@@ -9,6 +9,7 @@ State: the last n (+ m) rows of each partition.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +22,16 @@ from muntin.core.batch import Batch, concat_rows
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
 from muntin.operators.context import Context
+from muntin.operators.operator import Described, Show
+from muntin.optimizer.plan_text import window_text
+from muntin.plan.patterns import Pattern
+from muntin.plan.windows import Rows
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, timed
 
 
 @dataclass(frozen=True)
-class RowsWindow:
+class RowsWindow(Described):
     """Rows of an unbounded stream, in order, become the rows of ``[ROWS count]`` or ``[PARTITION BY by ROWS count]``.
 
     A negative tuple takes each row away when the row that pushes it out comes (signed output). With ``slide`` the
@@ -40,6 +45,21 @@ class RowsWindow:
     by: tuple[str, ...]
     order: str | None = None
     by_value: bool = False
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return rows_window(self, state, "op", inputs[0], ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Later rows decide when one leaves."""
+        return Pattern.STR
+
+    def words(self, show: Show) -> str:
+        return f"number the rows and window them: {window_text(Rows(self.count, self.slide, self.by))}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return "the last rows of each partition, numbered"
 
 
 NUMBER = "__number"

@@ -7,6 +7,7 @@ over them, so an instant costs k searches, whatever the window holds (thesis 2.2
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,9 @@ from muntin.core.time import FOREVER
 from muntin.kernels.ordered import first_places
 from muntin.operators.context import Context
 from muntin.operators.net import net
+from muntin.operators.operator import Described, Show
 from muntin.plan.exprs import Expr
+from muntin.plan.patterns import Pattern
 from muntin.scalars.evaluate import evaluate
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
@@ -27,11 +30,26 @@ from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, inser
 
 
 @dataclass(frozen=True)
-class TopRows:
+class TopRows(Described):
     """Changes of the first ``count`` rows by ``keys`` ((expression, descending, nulls first)), ties by all columns."""
 
     keys: tuple[tuple[Expr, bool, bool], ...]
     count: int
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return top_rows(self, state, "op", inputs[0], ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Other rows coming and going decide."""
+        return Pattern.STR
+
+    def words(self, show: Show) -> str:
+        return f"first {self.count} rows by {', '.join(show(e) + (' desc' if d else '') for e, d, _ in self.keys)}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return "all rows in order, and those shown"
 
 
 Ints = NDArray[np.int64]

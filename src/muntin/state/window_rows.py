@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
 from muntin.state.shard_state import Chunk, ShardState
@@ -45,6 +46,19 @@ def timed(columns: pa.RecordBatch, start: NDArray[np.int64], exp: NDArray[np.int
     return pa.RecordBatch.from_arrays(
         [*columns.columns, pa.array(start), pa.array(exp)], names=[*columns.schema.names, START, EXP]
     )
+
+
+def stored(batch: Batch) -> pa.RecordBatch:
+    """A batch as its rows are kept: with ``__start``, ``__exp`` and, where it is signed, ``__w``."""
+    rows = timed(batch.columns, batch.ts, batch.exp)
+    return rows if batch.sign is None else rows.append_column(WEIGHT, pa.array(batch.sign))
+
+
+def as_batch(rows: pa.RecordBatch, schema: pa.Schema) -> Batch:
+    """Kept rows as a batch with the columns of ``schema``."""
+    columns = rows.select(schema.names) if schema.names else no_columns(rows.num_rows)
+    sign = np.asarray(rows.column(WEIGHT).to_numpy(), np.int8) if WEIGHT in rows.schema.names else None
+    return Batch(columns, int64s(rows, START), int64s(rows, EXP), sign)
 
 
 def bounds(rows: pa.RecordBatch) -> dict[str, int]:

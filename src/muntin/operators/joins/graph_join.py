@@ -34,6 +34,7 @@ from muntin.operators.joins.join_graph import GraphJoin, Way, way_into
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
+from muntin.operators.reshape import held_back
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
@@ -75,14 +76,16 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     names = [f"{name}.in{i}" for i in range(len(batches))]
     monitor = JoinMonitor(op, state, name)
     layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, name, batches, ctx.memory))
-    mine = [i for i in range(len(batches)) if i not in op.passing and not op.borrows]
+    mine = [i for i in range(len(batches)) if i not in op.passing]
     transient = ShardState()
+    for i in op.passing:  # what starts later has to wait, since it is not kept
+        batches[i] = held_back(state, f"{name}.waiting{i}", batches[i], ctx)
     for i in (*mine, *op.passing):
         store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
     if ctx.memory is not None and state.size() > ctx.memory:
         for i in mine:
             repack(state, names[i], layouts[i], batches[i].columns.schema.names)
-    places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(_structures(op, name, names))]
+    places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(names)]
     windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
@@ -97,14 +100,6 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     for i in mine:
         let_go(state, names[i], batches[i], layouts[i], ctx)
     return whole(results, batches)
-
-
-def _structures(op: GraphJoin, name: str, own: list[str]) -> list[str]:
-    """Where each input's window is kept: here, or by a later operator, whose last inputs are these."""
-    if not op.borrows:
-        return own
-    keeper = f"op{int(name.removeprefix('op')) + op.borrows}"
-    return [n if i in op.passing else n.replace(f"{name}.", f"{keeper}.", 1) for i, n in enumerate(own)]
 
 
 def _room(state: ShardState, name: str, batches: list[Batch], memory: int | None) -> int | None:

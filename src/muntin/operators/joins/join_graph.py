@@ -7,11 +7,18 @@ through a sorted index where only a band does, and is read through otherwise (hy
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from muntin.core.batch import Batch
+from muntin.operators.context import Context
+from muntin.operators.naming import combined
+from muntin.operators.operator import Described, Show
+from muntin.operators.structures import INDEXED
 from muntin.plan.exprs import Expr, columns_of
+from muntin.plan.patterns import Pattern
+from muntin.state.shard_state import ShardState
 
 Index = tuple[int, ...]
 """A hash index of one window: the numbers of the key classes whose columns it hashes, ascending."""
@@ -31,7 +38,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class GraphJoin:
+class GraphJoin(Described):
     """n-way join of the stage's inputs over a join graph, in one operator; nothing is kept but the inputs' windows.
 
     ``classes``: columns that the condition makes equal, at most one of each input, by input number. ``conditions``:
@@ -49,11 +56,40 @@ class GraphJoin:
     """The inputs whose new rows are combined here (None: all of them)."""
     passing: tuple[int, ...] = ()
     """Inputs whose rows are combined when they come and not kept."""
-    borrows: int = 0
-    """Where not 0: the windows of the inputs that are not passing are kept by the operator that stands so many places
-    further on in the stage (its last inputs); as of the step before, which is all that a passing row may meet."""
     ways: dict[tuple[frozenset[int], int], Way] = field(default_factory=dict, compare=False, repr=False)
     """Ways that were worked out before (a memo)."""
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        from muntin.operators.joins.graph_join import graph_join  # which knows this description
+
+        return graph_join(self, state, "op", combined(inputs), ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """A result leaves with the first of its parts, which need not be the part that came first."""
+        hardest = max(inputs)
+        return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
+
+    def words(self, show: Show) -> str:
+        edges = [" = ".join(c for _, c in k) for k in self.classes] + [show(c) for c in self.conditions]
+        passing = f", input {self.passing[0]} passing through" if self.passing else ""
+        new = "" if self.origins is None else f", for new rows of {', '.join(map(str, self.origins))} alone"
+        graph = "; ".join(edges) or "(cross product)"
+        return f"join of {len(self.columns)} inputs over the graph {graph}{passing}{new}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        expiry = ", ".join(INDEXED[p] for p in inputs)
+        return f"panes of each input, {self._entries()} (expiry: {expiry})"
+
+    def _entries(self) -> str:
+        """The indexes of each input, in words."""
+        found = []
+        for i, indexes in enumerate(self.indexes):
+            hashed = [f"hash({', '.join(self.index_columns(i, x))})" for x in indexes]
+            sorted_by = [f"sorted({c})" for c in self.band_columns(i)]
+            found.append(" + ".join(hashed + sorted_by) or "scanned")
+        return "; ".join(found)
 
     def column(self, number: int, input: int) -> str | None:
         """The column of an input in a class."""

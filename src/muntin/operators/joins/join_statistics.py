@@ -104,8 +104,8 @@ class JoinMonitor:
         now = None if held is None else Orders(tuple(map(tuple, held)), tuple(self.found.waiting))
         orders, changes = revised(self.op, self.estimates, now, self.once)
         self.found.orders, self.found.waiting = [list(o) for o in orders.orders], list(orders.waiting)
-        told = [{"at": at, **asdict(c)} for c in changes]
-        self.found.changes = [*self.found.changes, *told][-CHANGES:]
+        added = [{"at": at, **asdict(c)} for c in changes]
+        self.found.changes = [*self.found.changes, *added][-CHANGES:]
         return orders.orders
 
     def hop(self, bound: frozenset[int], j: int, tried: int, found: int) -> None:
@@ -162,7 +162,7 @@ class JoinMonitor:
             self.found.older, self.found.sketches, self.found.since = self.found.sketches, {}, now
 
 
-def told(heads: dict[str, Any]) -> dict[str, Any]:
+def estimates_of(heads: dict[str, Any]) -> dict[str, Any]:
     """Statistics as kept, with estimates in place of the sketches (``distinct``: by input, then by class)."""
     found = JoinStatistics(**heads)
     kept = {k: v for k, v in asdict(found).items() if k not in ("sketches", "older", "shares")}

@@ -12,6 +12,7 @@ Cost: work proportional to the new rows, their bucket mates and the results, tim
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,22 +31,42 @@ from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_g
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import pair_join
+from muntin.operators.naming import combined
+from muntin.operators.operator import Described, Show
+from muntin.operators.structures import INDEXED
+from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, int64s
 
 
 @dataclass(frozen=True)
-class WindowJoin:
+class WindowJoin(Described):
     """n-way equi-join of the stage's inputs in one operator; ``keys[i]`` names input i's key columns (aligned).
 
     () in every place is the cross product. Output: the columns of all inputs in order, valid while all parts are.
-    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). ``split``: its two inputs come with
-    roles (``hot_keys``).
+    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). Where rows come with roles, hot keys are
+    split (``hot_keys``).
     """
 
     keys: tuple[tuple[str, ...], ...]
     null_safe: bool = False
-    split: bool = False
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return window_join(self, state, "op", combined(inputs), ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """A result leaves with the first of its parts, which need not be the part that came first."""
+        hardest = max(inputs)
+        return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
+
+    def words(self, show: Show) -> str:
+        on = "; ".join(" = ".join(k) for k in zip(*self.keys, strict=True)) or "nothing (cross product)"
+        return f"join of {len(self.keys)} windows on {on}"
+
+    def keeps(self, inputs: Sequence[Pattern]) -> str:
+        return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
 
 
 
@@ -65,9 +86,11 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     structures = [f"{name}.in{i}" for i in range(len(batches))]
     layouts = [Layout((keys,)) for keys in op.keys]
     spread: list[Batch] = []
-    if op.split:
+    if ROLE in batches[0].columns.schema.names:
         _note_hot(op, state, name, batches)
         batches, spread = map(list, zip(*map(_by_role, batches), strict=True))
+    elif any(state.list(f"{s}.spread") for s in structures):  # rows that came while hot keys were split
+        spread = [Batch.empty(_with_role(b.columns.schema)) for b in batches]
     kept = [*zip(structures, batches, layouts, strict=True)]
     kept += zip([f"{s}.spread" for s in structures], spread, layouts, strict=False)
     for structure, batch, layout in kept:
@@ -90,6 +113,10 @@ def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]
     own = [b.where(_roles(b) != KEPT) for b in batches]
     hashes = [hash_columns([b.columns.column(k) for k in ks], len(b)) for b, ks in zip(own, op.keys, strict=True)]
     state.heads[hot_head(name)] = hot_of_all(hashes, state.heads.get(hot_head(name), []))
+
+
+def _with_role(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field(ROLE, pa.int8()))
 
 
 def _roles(batch: Batch) -> NDArray[np.int8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.optimizer.rewrite import Named, have, identity, is_nrr, names, names_of, with_inputs
-from muntin.optimizer.shape import is_canonical, is_internal
+from muntin.optimizer.shape import is_internal
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.nodes import (
     Aggregate,
@@ -31,11 +31,11 @@ def prune_columns(node: Node) -> Node:
     """Cut every input of a join, a negation or a set operation to the columns that are used above it.
 
     CQL: ``SELECT a.k FROM A a [NOW] WHERE NOT EXISTS (SELECT 1 FROM B b [NOW] WHERE b.k = a.k)``. Before: ``Anti join
-    (A, B)``; after: ``Anti join (Project a.k (A), Project b.k (B))``. A query of the planner's own shape is left alone:
-    there the sources are cut anyway. DISTINCT, EXCEPT, INTERSECT and TOP k look at all columns.
+    (A, B)``; after: ``Anti join (Project a.k (A), Project b.k (B))``. DISTINCT, EXCEPT, INTERSECT and TOP k look at all
+    columns.
     """
     match node:
-        case Output() if not is_canonical(node):
+        case Output():
             return replace(node, input=_prune(node.input, have(node), False))
         case Rewindow(inner):
             return replace(node, input=replace(inner, input=_prune(inner.input, have(inner), False)))
@@ -49,7 +49,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
         case Scan() | TableScan() | Rewindow():
             return _cut(node, used) if cut and not is_nrr(node) else node
         case Filter(child, predicate):
-            return replace(node, input=_prune(child, used | names(predicate), cut))
+            kept = replace(node, input=_prune(child, used | names(predicate), cut))
+            return _cut(kept, used) if cut and not names(predicate) <= used else kept
         case Project(child, exprs):
             kept = _at_least_one(tuple((n, e) for n, e in exprs if n in used), exprs)
             return Project(_prune(child, names_of(e for _, e in kept), False), kept)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
-from muntin.dataflow.drafts import Value, loose, table
-from muntin.dataflow.join_layout import Spread, graph_join, relay, relayed_is_cheaper, spread
-from muntin.dataflow.pieces import Pieces
-from muntin.dataflow.relays import Keyed, join_relayed
-from muntin.dataflow.shapes import BOOL, columns, equality, leaves, names_of
+from muntin.dataflow.lowering.base import Base
+from muntin.dataflow.lowering.join_layout import Spread, graph_join, graph_keys, relay, relayed_is_cheaper, spread
+from muntin.dataflow.lowering.nodes import BOOL, columns, equality, leaves, names_of
+from muntin.dataflow.lowering.relays import Keyed, join_relayed
+from muntin.dataflow.values import Loose, Names, Value, loose, table
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.reshape import Snap
 from muntin.optimizer.estimate import flow_of
@@ -27,7 +27,7 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Range, Ticks, tick_origin
 
 
-class Joins(Pieces):
+class Joins(Base):
     """Joins of any number of inputs; tables joined as their kind says."""
 
     def join_with_tables(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
@@ -44,7 +44,7 @@ class Joins(Pieces):
         value = (
             self.join(first, conjunction(inner), others)
             if len(first) > 1
-            else self.drafts.filter(first[0], conjunction(inner))
+            else self.build.filter(first[0], conjunction(inner))
         )
         rest = [c for c in conditions if c not in inner]
         for node in late:
@@ -54,7 +54,7 @@ class Joins(Pieces):
         if raw is not None:
             value = self.moving(value, others[0], ticks)
         names = [f for p in parts for f in p.schema]
-        return self.drafts.project(value, columns(Schema(tuple(names))))
+        return self.build.project(value, columns(Schema(tuple(names))))
 
     def at_event_time(self, parts: Sequence[Node], ticks: Ticks | None) -> Value | None:
         """One time window as if it did not slide, so that a relation is read at its rows' own event time; None where
@@ -67,10 +67,10 @@ class Joins(Pieces):
                 return loose(replace(node, window=replace(window, slide=None)), None)
             case Filter(child, predicate):
                 below = self.at_event_time([child], ticks)
-                return None if below is None else self.drafts.filter(below, predicate)
+                return None if below is None else self.build.filter(below, predicate)
             case Project(child, exprs):
                 below = self.at_event_time([child], ticks)
-                return None if below is None else self.drafts.project(below, exprs)
+                return None if below is None else self.build.project(below, exprs)
             case _:
                 return None
 
@@ -78,37 +78,39 @@ class Joins(Pieces):
         """Rows of ``at_event_time`` with the validity that the window's SLIDE gives them."""
         (leaf,) = leaves(node)
         assert isinstance(leaf, Scan) and isinstance(leaf.window, Range) and ticks is not None
-        here = self.drafts.place(value)
+        here = self.build.place(value)
         if leaf.window.slide is not None:
             origin = tick_origin(leaf.window, self.query.options) % leaf.window.slide
             own = Ticks((leaf.window.slide,), (origin,))
-            here = self.drafts.apply(Snap(own), [here], here.schema, here.signed, here.keys)
-        return self.drafts.apply(Snap(ticks), [here], here.schema, here.signed, here.keys)
+            here = self.build.apply(Snap(own), [here], here.schema, here.signed)
+        return self.build.apply(Snap(ticks), [here], here.schema, here.signed)
 
     def as_of(
         self, value: Value, relation: Value, conditions: list[Expr], outer: bool = False, own_time: bool = False
     ) -> tuple[Value, list[Expr]]:
         mine, theirs = set(value.schema.names), set(relation.schema.names)
         own = [c for c in conditions if names_of(c) <= theirs]
-        relation = self.drafts.filter(relation, conjunction(own))
+        relation = self.build.filter(relation, conjunction(own))
         pairs = {c: p for c in conditions if (p := equality(c, mine, theirs)) is not None}
         usable: list[list[Expr]] = [
             [Call("is_not_null", (t,), BOOL) for t in side] for side in zip(*pairs.values(), strict=True)
         ]
         if usable:
             if not outer:
-                value = self.drafts.filter(value, conjunction(usable[0]))
-            relation = self.drafts.filter(relation, conjunction(usable[1]))
+                value = self.build.filter(value, conjunction(usable[0]))
+            relation = self.build.filter(relation, conjunction(usable[1]))
         value, left_keys = self.with_columns(value, [a for a, _ in pairs.values()])
         relation, right_keys = self.with_columns(relation, [b for _, b in pairs.values()])
-        here, there = self.drafts.colocate([value, relation], [left_keys, right_keys])
+        here, there = self.build.colocate([value, relation], [left_keys, right_keys])
         if here.signed:
             raise UnsupportedError("a non-retroactive relation cannot join rows that may be taken away early")
         schema = Schema(here.schema.fields + there.schema.fields)
         closing = [c for c in conditions if c not in pairs and c not in own and names_of(c) <= mine | theirs]
         lag = 1 if own_time and self.query.options.bounds == "start" else 0
-        op = AsOfJoin((left_keys, right_keys), conjunction(closing), outer, lag)
-        joined = self.drafts.apply(op, [here, there], schema, False, here.keys)
+        names = Names(here, there)
+        on = (names.columns(left_keys), names.columns(right_keys))
+        op = AsOfJoin(on, names.expr(conjunction(closing)), outer, lag)
+        joined = self.build.apply(op, [here, there], schema, False)
         return joined, [c for c in conditions if c not in pairs and c not in own and c not in closing]
 
     def join(self, parts: Sequence[Value], predicate: Expr, nodes: Sequence[Node] = ()) -> Value:
@@ -124,15 +126,18 @@ class Joins(Pieces):
         way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts)))
         plan = relay(keyed.classes, len(parts))
         if plan is not None and len(nodes) == len(parts) and relayed_is_cheaper(nodes, predicate, way, plan):
-            return join_relayed(self.drafts, keyed, plan)
+            return join_relayed(self.build, keyed, plan)
         return self._join_graph(keyed, way)
 
     def _join_graph(self, keyed: Keyed, way: Spread) -> Value:
         """One operator over the join graph."""
-        op = graph_join([v.schema.names for v in keyed.parts], keyed.classes, keyed.conditions)
-        here = self.drafts.colocate(keyed.parts, way.keys)
+        here = self.build.colocate(keyed.parts, way.keys)
+        op = graph_join(here, keyed.classes, keyed.conditions)
         schema = Schema(tuple(f for p in here for f in p.schema))
-        return self.drafts.apply(op, here, schema, any(p.signed for p in here), way.terms(keyed.classes) or ())
+        classes = [frozenset(c for _, c in k) for k in keyed.classes]
+        return self.build.apply(
+            op, here, schema, any(p.signed for p in here), lambda args: graph_keys(args, classes)
+        )
 
     def _keyed(self, parts: Sequence[Value], conditions: list[Expr]) -> Keyed:
         """The parts with their own filters and plain columns for every key term, NULL keys filtered out."""
@@ -149,7 +154,7 @@ class Joins(Pieces):
         for i, part in enumerate(filtered):
             mine = [(n, g[i]) for n, g in enumerate(groups) if i in g]
             present: list[Expr] = [Call("is_not_null", (t,), BOOL) for _, t in mine]
-            part, names = self.with_columns(self.drafts.filter(part, conjunction(present)), [t for _, t in mine])
+            part, names = self.with_columns(self.build.filter(part, conjunction(present)), [t for _, t in mine])
             filtered[i] = part
             for (n, _), name in zip(mine, names, strict=True):
                 classes[n].append((i, name))
@@ -162,20 +167,21 @@ class Joins(Pieces):
         here = [self._own_filters(p, conditions, spent) for p in parts]
         keyed, names = self._key_columns([p for p, _ in here], keys)
         spent += [c for _, cs in here for c in cs]
-        joined = self.window_join(keyed, names)
-        return self.drafts.filter(joined, conjunction([c for c in conditions if c not in spent]))
+        split = self.query.options.skew == "split" and len(parts) == 2 and all(isinstance(p, Loose) for p in keyed)
+        joined = self.window_join(keyed, names, split=split)
+        return self.build.filter(joined, conjunction([c for c in conditions if c not in spent]))
 
     def _own_filters(self, part: Value, conditions: list[Expr], spent: list[Expr]) -> tuple[Value, list[Expr]]:
         have = set(part.schema.names)
         own = [c for c in conditions if c not in spent and {x.name for x in columns_of(c)} <= have]
-        return self.drafts.filter(part, conjunction(own)), own
+        return self.build.filter(part, conjunction(own)), own
 
     def _key_columns(self, parts: list[Value], keys: list[list[Expr]]) -> tuple[list[Value], list[tuple[str, ...]]]:
         """Parts with a plain column for each key term, NULL keys filtered out, and the columns' names."""
         found, names = [], []
         for i, part in enumerate(parts):
             terms = [k[i] for k in keys]
-            part = self.drafts.filter(part, conjunction([Call("is_not_null", (t,), BOOL) for t in terms]))
+            part = self.build.filter(part, conjunction([Call("is_not_null", (t,), BOOL) for t in terms]))
             part, mine = self.with_columns(part, terms)
             found.append(part)
             names.append(mine)

@@ -2,13 +2,13 @@
 
 Of inputs A and B on key k, and C that joins B on key j::
 
-    stage 0, by k:  A x B                       -> pairs, when their newer part starts
-    stage 1, by j:  pairs x C (as it was)       -> results whose newest part is of A or B
+    level 0, by k:  A x B                       -> pairs, when their newer part starts
+    level 1, by j:  pairs x C (as it was)       -> results whose newest part is of A or B
                     C's new rows x B            -> pairs for the way back
-    stage 2, by k:  those pairs x A             -> results whose newest part is of C
+    level 2, by k:  those pairs x A             -> results whose newest part is of C
 
-Every combination comes out once, where its newest part starts; B and A are kept twice (Golab & Ozsu, 1: no
-materialised intermediate results).
+Every combination comes out once, where its newest part starts; B and A are kept twice, and so are the windows of the
+second key where there are several (Golab & Ozsu, 1: no materialised intermediate results).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from muntin.core.schema import Schema
-from muntin.dataflow.drafts import Drafts, Placed, Value
-from muntin.dataflow.join_layout import Class, Relay
-from muntin.dataflow.shapes import BOOL, columns, names_of
+from muntin.dataflow.builder import Builder
+from muntin.dataflow.lowering.join_layout import Class, Relay, graph_keys
+from muntin.dataflow.lowering.nodes import BOOL, columns, names_of
+from muntin.dataflow.values import Names, Placed, Value
 from muntin.operators.joins.join_graph import GraphJoin, edge_indexes
-from muntin.operators.reshape import Merge
 from muntin.plan.exprs import Call, Column, Expr
 
 
@@ -47,58 +47,58 @@ class Keyed:
         return (*spelled, *self.conditions)
 
 
-def join_relayed(drafts: Drafts, keyed: Keyed, plan: Relay) -> Placed:
+def join_relayed(build: Builder, keyed: Keyed, plan: Relay) -> Placed:
     """The result of all inputs, spread by the first key."""
     out, back = (dict(keyed.classes[k]) for k in plan.keys)
     first = [keyed.parts[i] for i in plan.first]
-    here = drafts.colocate(first, [(out[i],) for i in plan.first])
-    pairs = _joined(drafts, here, [out[i] for i in plan.first], keyed.everything(plan.keys[0]))
+    here = build.colocate(first, [(out[i],) for i in plan.first])
+    pairs = _joined(build, here, [out[i] for i in plan.first], keyed.everything(plan.keys[0]))
     second = [keyed.parts[i] for i in plan.second]
     bridge = back[plan.bridge]
-    there = drafts.colocate(
+    there = build.colocate(
         [pairs, keyed.parts[plan.bridge], *second], [(bridge,), (bridge,), *((back[i],) for i in plan.second)]
     )
     keys = [bridge, *(back[i] for i in plan.second)]
     rules = keyed.everything(plan.keys[1])
-    met = _joined(drafts, [there[0], *there[2:]], keys, rules, origins=(0,), passing=(0,), borrows=1)
-    returning = _joined(drafts, there[1:], keys, rules, origins=tuple(range(1, len(keys))))
-    return _returned(drafts, keyed, plan, met, returning)
+    met = _joined(build, [there[0], *there[2:]], keys, rules, origins=(0,), passing=(0,))
+    alone = (1,) if len(second) == 1 else ()  # several windows of the second key meet each other
+    returning = _joined(build, there[1:], keys, rules, origins=tuple(range(1, len(keys))), passing=alone)
+    return _returned(build, keyed, plan, met, returning)
 
 
-def _returned(drafts: Drafts, keyed: Keyed, plan: Relay, met: Placed, returning: Placed) -> Placed:
+def _returned(build: Builder, keyed: Keyed, plan: Relay, met: Placed, returning: Placed) -> Placed:
     """The way back of the second group's new rows, and both kinds of results together."""
     out = dict(keyed.classes[plan.keys[0]])
     others = [i for i in plan.first if i != plan.bridge]
     keys = [*(out[i] for i in others), out[plan.bridge]]
-    *windows, last, done = drafts.colocate(
+    *windows, last, done = build.colocate(
         [*(keyed.parts[i] for i in others), returning, met], [*((k,) for k in keys), (out[plan.bridge],)]
     )
     end = len(others)
-    closed = _joined(drafts, [*windows, last], keys, keyed.everything(plan.keys[0]), origins=(end,), passing=(end,))
+    closed = _joined(build, [*windows, last], keys, keyed.everything(plan.keys[0]), origins=(end,), passing=(end,))
     schema = Schema(tuple(f for p in keyed.parts for f in p.schema))
     named = columns(schema)
-    sides = [drafts.project(v, named) for v in (done, closed)]
-    placed = [v for v in sides if isinstance(v, Placed)]
-    spread = (frozenset(out.values()),)
-    return drafts.apply(Merge((1, 1)), placed, schema, any(p.signed for p in placed), spread)
+    sides = [build.project(v, named) for v in (done, closed)]
+    return build.merge([v for v in sides if isinstance(v, Placed)], (1, 1), schema)
 
 
 def _joined(
-    drafts: Drafts,
+    build: Builder,
     parts: Sequence[Placed],
     keys: Sequence[str],
     rules: Sequence[Expr],
     origins: tuple[int, ...] | None = None,
     passing: tuple[int, ...] = (),
-    borrows: int = 0,
 ) -> Placed:
     """A join on one key class with every condition that these inputs can tell."""
-    names = tuple(tuple(p.schema.names) for p in parts)
-    have = {n for mine in names for n in mine}
-    classes = (tuple(enumerate(keys)),)
-    told = tuple(c for c in rules if names_of(c) <= have and not any(names_of(c) <= set(mine) for mine in names))
-    op = GraphJoin(
-        names, classes, told, (), edge_indexes(classes, len(parts)), origins=origins, passing=passing, borrows=borrows
-    )
+    known = [set(p.schema.names) for p in parts]
+    have = {n for own in known for n in own}
+    inside = [c for c in rules if names_of(c) <= have and not any(names_of(c) <= own for own in known)]
+    names = Names(*parts)
+    classes = (tuple((i, names.column(k)) for i, k in enumerate(keys)),)
+    columns = tuple(names.columns(p.schema.names) for p in parts)
+    rest = tuple(names.expr(c) for c in inside)
+    op = GraphJoin(columns, classes, rest, (), edge_indexes(classes, len(parts)), origins=origins, passing=passing)
     schema = Schema(tuple(f for p in parts for f in p.schema))
-    return drafts.apply(op, parts, schema, any(p.signed for p in parts), parts[0].keys)
+    equal = frozenset(keys)
+    return build.apply(op, parts, schema, any(p.signed for p in parts), lambda args: graph_keys(args, [equal]))

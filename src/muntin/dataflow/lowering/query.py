@@ -16,14 +16,17 @@ so one join, one aggregate and one way to expire rows serve the whole language, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from muntin.aggregates.partials import folds
 from muntin.core.errors import UnsupportedError
-from muntin.dataflow.choose_state import folds
-from muntin.dataflow.drafts import Loose, Named, Placed, Value, loose, table
-from muntin.dataflow.lasting_joins import only_windows
-from muntin.dataflow.negation import Negation
-from muntin.dataflow.shapes import (
+from muntin.dataflow.builder import Places
+from muntin.dataflow.graph import QueryPlan, Vertex, column_name
+from muntin.dataflow.lowering.internal import only_windows
+from muntin.dataflow.lowering.negation import Negation
+from muntin.dataflow.lowering.nodes import (
+    cannot_cancel,
     continual,
     fires_late,
     has_internal,
@@ -31,16 +34,21 @@ from muntin.dataflow.shapes import (
     is_nrr,
     leaves,
     pair,
+    shows_every_time,
     unslid,
     windows_of,
 )
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.routes import Here
+from muntin.dataflow.values import Loose, Names, Placed, Value, loose, table
+from muntin.operators.compute import Compute
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
-from muntin.operators.net import OneSign
+from muntin.operators.materialize import Insertions
+from muntin.operators.net import Net, OneSign
 from muntin.operators.reshape import Rewind, Snap
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import Call, Column, Expr
 from muntin.plan.nodes import (
@@ -60,29 +68,43 @@ from muntin.plan.nodes import (
     SetOp,
     TableScan,
     TopK,
+    reaches,
     ticks_of,
     walk,
 )
+from muntin.plan.presence import never_null
 from muntin.plan.windows import Range, Rows, Ticks, Unbounded, beat, moves_with_rows
 
 
-def plan_dataflow(query: BoundQuery) -> PhysicalQuery:
-    """The stages of any bound query. Raises UnsupportedError for what no operator does yet."""
-    return _Planner(query).run()
+def lower(query: BoundQuery, places: Places | None = None) -> QueryPlan:
+    """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered).
+
+    Raises UnsupportedError for what no operator does yet.
+    """
+    return _Lowering(query, Places() if places is None else places).run()
 
 
-class _Planner(Negation):
+class _Lowering(Negation):
     """One match over the nodes, and the outputs."""
 
-    def __init__(self, query: BoundQuery) -> None:
-        super().__init__(query)
+    def __init__(self, query: BoundQuery, places: Places) -> None:
+        super().__init__(query, places)
         self.scope: Node = query.root
-        """The query being planned: the whole one, or the inside of a window on results."""
+        """The query being lowered: the whole one, or the inside of a window on results."""
 
-    def run(self) -> PhysicalQuery:
+    def run(self) -> QueryPlan:
         root = self.query.root
         result = self.output(root)
-        return self.drafts.finish(result, ticks_of(root, self.query.options), root.kind == "changes")
+        if not isinstance(result.edge.route, Here):  # rows that only change shards: something must receive them
+            result = self.build.apply(Compute(), [result], result.schema, result.signed)
+        vertices, place = _reachable(self.build.vertices, result.edge.vertex)
+        present = tuple(n for n in root.schema.names if n in never_null(root))
+        horizon = tuple(reaches(root, self.query.options))
+        ticks = ticks_of(root, self.query.options)
+        shows_op = root.kind == "changes"
+        return QueryPlan(
+            vertices, place, self.query.options, ticks, root.schema, shows_op, present=present, horizon=horizon
+        )
 
     def output(self, node: Output) -> Placed:
         """What the query shows: snapshots, or changes of one sign or both."""
@@ -92,40 +114,84 @@ class _Planner(Negation):
         return shown
 
     def _shown(self, node: Output, ticks: Ticks | None) -> Placed:
-        value = self.visit(node.input, ticks)
-        names = value.schema.names
         match node.kind:
-            case "rstream" if ticks is not None:
-                return self.materialize(self.drafts.place(value), "snapshots", ticks, [])
             case "rstream":
-                marks = self.marks(node.input)
-                placed = self.drafts.colocate([value, *marks], [()] * (1 + len(marks)))
-                return self.materialize(placed[0], "snapshots", None, placed[1:])
-            case "changes" | "istream" | "dstream":
-                here = self.drafts.colocate([value], [names])[0]
-                changes = self.materialize(here, "changes", ticks, [])
-                if node.kind == "changes":
-                    return changes
-                one = OneSign(1 if node.kind == "istream" else -1)
-                return self.drafts.apply(one, [changes], changes.schema, True, changes.keys)
+                return self.snapshots(node.input, ticks)
+            case "changes":
+                return self.changes(node.input, ticks)
+            case "istream" | "dstream":
+                return self.one_sign(node, ticks)
             case "istream_restore" | "rstream_restore":
                 return self.restored(node, ticks)
+
+    def snapshots(self, node: Node, ticks: Ticks | None) -> Placed:
+        """The whole answer at each instant; aggregates report it themselves."""
+        direct = self.aggregate_snapshots(node, ticks)
+        if direct is not None:
+            return direct
+        value = self.visit(node, ticks)
+        if ticks is not None:
+            return self.materialize(self.build.place(value), "snapshots", ticks, [])
+        marks = self.marks(node)
+        placed = self.build.colocate([value, *marks], [()] * (1 + len(marks)))
+        return self.materialize(placed[0], "snapshots", None, placed[1:])
+
+    def aggregate_snapshots(self, node: Node, ticks: Ticks | None) -> Placed | None:
+        """Conditions and columns over an aggregate that gives snapshots; None where the query has another shape."""
+        match node:
+            case Aggregate() if not has_internal(node.input) and (node.groups or self._late() is None):
+                value = self.visit(node.input, ticks, external=True)
+                marks = self.marks(node) if ticks is None else []
+                return self.aggregate(value, node, ticks, emit="snapshots", marks=marks)
+            case Filter(child, predicate):
+                below = self.aggregate_snapshots(child, ticks)
+                return None if below is None else self._placed(self.build.filter(below, predicate))
+            case Project(child, exprs):
+                below = self.aggregate_snapshots(child, ticks)
+                return None if below is None else self._placed(self.build.project(below, exprs))
+            case _:
+                return None
+
+    def _placed(self, value: Value) -> Placed:
+        assert isinstance(value, Placed)
+        return value
+
+    def changes(self, node: Node, ticks: Ticks | None) -> Placed:
+        """What comes and goes, equal rows on one shard so that they can cancel."""
+        value = self.visit(node, ticks)
+        (here,) = self.build.colocate([value], [value.schema.names])
+        if here.signed and here.endless:  # every row that goes is announced: nothing has to be remembered
+            if cannot_cancel(node):
+                return here
+            return replace(self.build.apply(Net(), [here], here.schema, True), endless=True)
+        return self.materialize(here, "changes", ticks, [])
+
+    def one_sign(self, node: Output, ticks: Ticks | None) -> Placed:
+        """Insertions or deletions."""
+        if node.kind == "istream" and shows_every_time(node.input):
+            value = self.visit(node.input, ticks)
+            if not value.signed:
+                here = self.build.place(value)
+                return self.build.apply(Insertions(), [here], here.schema, True)
+        changes = self.changes(node.input, ticks)
+        return self.build.apply(OneSign(1 if node.kind == "istream" else -1), [changes], changes.schema, True)
 
     def restored(self, node: Output, ticks: Ticks | None) -> Placed:
         """The same query without SLIDE, reported at the evaluation instants."""
         assert ticks is not None
         value = self.visit(continual(node.input), None)
-        here = self.drafts.colocate([value], [value.schema.names])[0]
+        here = self.build.colocate([value], [value.schema.names])[0]
         changes = self.materialize(here, "changes", None, [])
         whole = node.kind == "rstream_restore"
-        return self.drafts.apply(Restore(ticks, whole), [changes], changes.schema, not whole, changes.keys)
+        op = Restore(ticks, whole, self.build.begins if whole else ())
+        return self.build.apply(op, [changes], changes.schema, not whole)
 
     def marks(self, node: Node) -> list[Value]:
         """The windows and relations of the query, without columns: their rows' comings and goings mark instants, also
         those of rows that no evaluation sees."""
         found: list[Value] = []
         for leaf in (n for n in leaves(node) if not is_nrr(n)):
-            value = self.drafts.project(self.visit(unslid(leaf), None, external=True), ())
+            value = self.build.project(self.visit(unslid(leaf), None, external=True), ())
             if isinstance(value, Loose):
                 value = replace(value, marks=True)
             if value not in found:
@@ -153,9 +219,9 @@ class _Planner(Negation):
             case Scan():
                 return loose(node, ticks)
             case Filter(child, predicate):
-                return self.drafts.filter(self.visit(child, ticks, external), predicate)
+                return self.build.filter(self.visit(child, ticks, external), predicate)
             case Project(child, exprs):
-                return self.drafts.project(self.visit(child, ticks, external), exprs)
+                return self.build.project(self.visit(child, ticks, external), exprs)
             case Join(parts, predicate):
                 internal = [has_internal(p) for p in parts if windows_of(p)]
                 if not external and any(internal) and (not all(internal) or only_windows(parts)):
@@ -178,8 +244,10 @@ class _Planner(Negation):
             case Apply():
                 return self.apply(node, ticks)
             case TopK(child, keys, count):
-                here = self.drafts.colocate([self.visit(child, ticks)], [()])
-                return self.drafts.apply(TopRows(keys, count), here, node.schema, True, ())
+                here = self.build.colocate([self.visit(child, ticks)], [()])
+                names = Names(*here)
+                op = TopRows(tuple((names.expr(e), d, n) for e, d, n in keys), count)
+                return replace(self.build.apply(op, here, node.schema, True), endless=True)
             case Rewindow(window=window):
                 results = self.rewindow(node, ticks)
                 return self.lasting(results) if is_internal(window) and not external else results
@@ -197,21 +265,23 @@ class _Planner(Negation):
         self, value: Value, window: Rows, prefix: str, ticks: Ticks | None, order_by: str | None = None
     ) -> Placed:
         by = tuple(prefix + b for b in window.by)
-        (here,) = self.drafts.colocate([value], [by])
+        (here,) = self.build.colocate([value], [by])
         by_value = not isinstance(value, Loose)  # results of a query
-        op = RowsWindow(window.count, window.slide, by, prefix + order_by if order_by else None, by_value)
-        rows = self.drafts.apply(op, [here], here.schema, True, here.keys)
+        names = Names(here)
+        order = names.column(prefix + order_by) if order_by else None
+        op = RowsWindow(window.count, window.slide, names.columns(by), order, by_value)
+        rows = self.build.apply(op, [here], here.schema, True)
         own = beat(window, self.query.options)
         if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant
-            rows = self.drafts.apply(Snap(Ticks((own[0],), (own[1],))), [rows], rows.schema, True, rows.keys)
-        return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, True, rows.keys)
+            rows = self.build.apply(Snap(Ticks((own[0],), (own[1],))), [rows], rows.schema, True)
+        return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, True)
 
     def fired_window(self, value: Value, window: Range) -> Placed:
         """A time window that moves when enough rows have come; numbering the rows takes one shard."""
         assert window.rows is not None
-        (here,) = self.drafts.colocate([value], [()])
-        op = FiredWindow(replace(window, rows=None, internal=False), window.rows, self.query.options)
-        return self.drafts.apply(op, [here], here.schema, True, ())
+        (here,) = self.build.colocate([value], [()])
+        op = FiredWindow(replace(window, rows=None, internal=False), window.rows, meaning_of(self.query.options))
+        return self.build.apply(op, [here], here.schema, True)
 
     def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
         """A window over a query's output stream."""
@@ -219,30 +289,45 @@ class _Planner(Negation):
         inner = ticks_of(node.input, self.query.options)
         shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
         entry = Unbounded() if moves_with_rows(node.window) else node.window
-        rows = self.drafts.apply(Rewind(entry, self.query.options, shift), [shown], shown.schema, False, shown.keys)
+        rows = self.build.apply(Rewind(entry, meaning_of(self.query.options), shift), [shown], shown.schema, False)
         if isinstance(node.window, Rows):
             return self.rows_window(rows, node.window, "", ticks)
         if isinstance(node.window, Range) and node.window.rows is not None:
             return self.fired_window(rows, node.window)
-        return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, False, rows.keys)
+        return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, False)
 
-    def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
-        """Changes of each group's row; ``fires``: where the windows are whose first row comes later than the
-        streams'."""
+    def aggregate(
+        self,
+        value: Value,
+        node: Aggregate,
+        ticks: Ticks | None,
+        fires: Node | None = None,
+        emit: str = "changes",
+        marks: Sequence[Value] = (),
+    ) -> Placed:
+        """Each group's row; ``fires``: where the windows are whose first row comes later than the streams'; ``marks``:
+        what tells the instants of snapshots without evaluation instants."""
         node = self._dated(node)
         arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
         computed = node.groups + tuple((names[e], e) for e in arguments)
+        begun = fires is not None and not node.groups
+        if begun and fires is not None:
+            marks = self.marks(fires)
+        keys = [tuple(n for n, _ in node.groups) if not marks or begun else (), *(() for _ in marks)]
+        here = self.build.colocate([self.build.project(value, computed), *marks], keys)
+        at = Names(here[0])
+        groups = tuple((column_name(i), Column(at.column(n), e.type)) for i, (n, e) in enumerate(node.groups))
         aggs = tuple(
-            (n, replace(a, arg=None if a.arg is None else Column(names[a.arg], a.arg.type))) for n, a in node.aggs
+            (column_name(len(groups) + i), replace(a, arg=a.arg and Column(at.column(names[a.arg]), a.arg.type)))
+            for i, (_, a) in enumerate(node.aggs)
         )
-        groups: Named = tuple((n, Column(n, e.type)) for n, e in node.groups)
-        marks = self.marks(fires) if fires is not None and not groups else []
-        keys = [tuple(n for n, _ in groups), *(() for _ in marks)]
-        here = self.drafts.colocate([self.drafts.project(value, computed), *marks], keys)
         panes = not here[0].signed and folds(aggs, ticks)
-        op = GroupAggregate(groups, aggs, "changes", ticks, bool(marks), panes)
-        return self.drafts.apply(op, here, node.schema, True, here[0].keys)
+        begins = () if groups or begun else self.build.begins
+        op = GroupAggregate(groups, aggs, emit, ticks, begun, panes, begins)  # type: ignore[arg-type]
+        spread = here[0].keys
+        made = self.build.apply(op, here, node.schema, emit == "changes", lambda _: spread)
+        return replace(made, endless=True)
 
     def _dated(self, node: Aggregate) -> Aggregate:
         """FIRST and LAST take the row's event time beside their argument: the latest of its parts'."""
@@ -276,6 +361,19 @@ def _dated(at: Expr, arg: Expr) -> Expr:
             return pair(Call("only", (condition, at), at.type), value)
         case _:
             return pair(at, arg)
+
+
+def _reachable(vertices: Sequence[Vertex], root: int) -> tuple[tuple[Vertex, ...], int]:
+    """The vertices that the root reads, directly or through others, and the root's number among them."""
+    wanted = {root}
+    for i in reversed(range(root + 1)):
+        if i in wanted:
+            wanted |= {e.vertex for e in vertices[i].inputs}
+    place = {old: new for new, old in enumerate(sorted(wanted))}
+    kept = (vertices[i] for i in sorted(wanted))
+    return tuple(
+        replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)) for v in kept
+    ), place[root]
 
 
 def _read(node: Node) -> set[str]:

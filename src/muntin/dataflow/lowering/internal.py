@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
-from muntin.dataflow.drafts import Loose, Placed, Value
-from muntin.dataflow.joins import Joins
-from muntin.dataflow.shapes import INT, columns, is_internal, is_nrr, windows_of
+from muntin.dataflow.graph import column_name
+from muntin.dataflow.lowering.joins import Joins
+from muntin.dataflow.lowering.nodes import INT, columns, is_internal, is_nrr, windows_of
+from muntin.dataflow.values import Loose, Names, Placed, Value
 from muntin.operators.reshape import Stamp, Until
 from muntin.plan.exprs import Expr
 from muntin.plan.nodes import Filter, Join, Node, Project, Rewindow, Scan, within
@@ -27,7 +28,7 @@ def only_windows(parts: Sequence[Node]) -> bool:
     return all(isinstance(n, Scan | Filter | Project) for p in parts for n in within(p))
 
 
-class LastingJoins(Joins):
+class InternalJoins(Joins):
     """Joins of which some windows are INTERNAL."""
 
     def lasting_join(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
@@ -39,9 +40,9 @@ class LastingJoins(Joins):
         """
         ends: list[str] = []
         inputs = [self._part(p, ticks, ends) for p in parts]
-        here = self.drafts.place(self.join(inputs, predicate, parts))
-        here = self.drafts.apply(Until(tuple(ends)), [here], here.schema, False, here.keys)
-        return self.drafts.project(here, columns(Schema(tuple(f for p in parts for f in p.schema))))
+        here = self.build.place(self.join(inputs, predicate, parts))
+        here = self.build.apply(Until(Names(here).columns(ends)), [here], here.schema, False)
+        return self.build.project(here, columns(Schema(tuple(f for p in parts for f in p.schema))))
 
     def _part(self, node: Node, ticks: Ticks | None, ends: list[str]) -> Value:
         """An input; the expiry of an external one is a column, added to ``ends``."""
@@ -61,9 +62,9 @@ class LastingJoins(Joins):
                 "(windows of rows, aggregates, sub-queries): make all windows INTERNAL, or use windows of time"
             )
         lasts = all(internal) or (isinstance(value, Loose) and isinstance(value.scan.window, Unbounded))
-        return value if lasts else self._stamped(self.drafts.place(value), ends)
+        return value if lasts else self._stamped(self.build.place(value), ends)
 
     def _stamped(self, here: Placed, ends: list[str]) -> Placed:
         ends.append(self.fresh("end"))
         schema = Schema((*here.schema.fields, Field(ends[-1], INT)))
-        return self.drafts.apply(Stamp(ends[-1], end=True), [here], schema, False, here.keys)
+        return self.build.apply(Stamp(column_name(len(here.schema)), end=True), [here], schema, False)

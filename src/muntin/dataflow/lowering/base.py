@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from muntin.core.schema import Schema
-from muntin.dataflow.drafts import Drafts, Placed, Value
-from muntin.dataflow.shapes import all_columns
+from muntin.dataflow.builder import Builder, Places
+from muntin.dataflow.graph import column_name
+from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of
+from muntin.dataflow.values import Names, Placed, Value
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Materialize
 from muntin.operators.net import OneSign
-from muntin.operators.reshape import Merge, Rewind
+from muntin.operators.reshape import Rewind
+from muntin.operators.time_window import meaning_of
 from muntin.plan.exprs import Column, Expr
 from muntin.plan.nodes import (
     BoundQuery,
@@ -20,17 +24,17 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Ticks, Unbounded
 
 
-class Pieces:
+class Base:
     """The plan under construction, and operators that several nodes need."""
 
-    def __init__(self, query: BoundQuery) -> None:
+    def __init__(self, query: BoundQuery, places: Places) -> None:
         self.query = query
-        self.drafts = Drafts(query.options)
-        self.names = 0
+        self.build = Builder(query.options, begins_of(query), places, domain_of(query))
+        self.counter = 0
 
     def fresh(self, stem: str) -> str:
-        self.names += 1
-        return f"__{stem}{self.names}"
+        self.counter += 1
+        return f"__{stem}{self.counter}"
 
     def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
         """The value of a relation (the planner of the whole language fills this in)."""
@@ -38,53 +42,52 @@ class Pieces:
 
     def materialize(self, value: Placed, emit: str, ticks: Ticks | None, marks: Sequence[Placed]) -> Placed:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
-        return self.drafts.apply(op, [value, *marks], value.schema, emit == "changes", value.keys)
+        return self.build.apply(op, [value, *marks], value.schema, emit == "changes")
 
     def lasting(self, value: Value) -> Placed:
         """Results over INTERNAL windows: once there, they stay (thesis 3.3.2)."""
-        here = self.drafts.place(value)
+        here = self.build.place(value)
         if here.signed:  # every insertion stays; what cancels inside an instant was never there
-            (here,) = self.drafts.colocate([here], [here.schema.names])
+            (here,) = self.build.colocate([here], [here.schema.names])
             changes = self.materialize(here, "changes", None, [])
-            here = self.drafts.apply(OneSign(1), [changes], changes.schema, True, changes.keys)
-        op = Rewind(Unbounded(), self.query.options)
-        return self.drafts.apply(op, [here], here.schema, False, here.keys)
+            here = self.build.apply(OneSign(1), [changes], changes.schema, True)
+        return self.build.apply(Rewind(Unbounded(), meaning_of(self.query.options)), [here], here.schema, False)
 
     def with_columns(self, part: Value, terms: Sequence[Expr]) -> tuple[Value, tuple[str, ...]]:
         extra = {t: self.fresh("key") for t in terms if not isinstance(t, Column)}
         if extra:
-            part = self.drafts.project(part, (*all_columns(part), *((n, e) for e, n in extra.items())))
+            part = self.build.project(part, (*all_columns(part), *((n, e) for e, n in extra.items())))
         return part, tuple(t.name if isinstance(t, Column) else extra[t] for t in terms)
 
-    def window_join(self, parts: list[Value], keys: list[tuple[str, ...]], null_safe: bool = False) -> Placed:
-        here = self.drafts.colocate(parts, keys)
+    def window_join(
+        self, parts: list[Value], keys: list[tuple[str, ...]], null_safe: bool = False, split: bool = False
+    ) -> Placed:
+        here = self.build.colocate(parts, keys, split)
         schema = Schema(tuple(f for p in here for f in p.schema))
         signed = any(p.signed for p in here)
-        op = WindowJoin(tuple(keys), null_safe)
-        return self.drafts.apply(op, here, schema, signed, joined_keys(here, keys))
+        names = Names(*here)
+        op = WindowJoin(tuple(names.columns(k) for k in keys), null_safe)
+        return self.build.apply(op, here, schema, signed, lambda args: joined_keys(args, keys))
 
     def kinds(self, rows: Placed) -> Placed:
         """The distinct rows of a value whose equal rows are on one shard already."""
-        op = GroupAggregate(all_columns(rows), (), "changes")
-        return self.drafts.apply(op, [rows], rows.schema, True, rows.keys)
+        groups = tuple((column_name(i), Column(column_name(i), f.type)) for i, f in enumerate(rows.schema))
+        made = self.build.apply(GroupAggregate(groups, (), "changes"), [rows], rows.schema, True)
+        return replace(made, endless=True)
 
     def distinct(self, value: Value) -> Placed:
         """Each row once: groups by all columns, without aggregates."""
-        (here,) = self.drafts.colocate([value], [value.schema.names])
+        (here,) = self.build.colocate([value], [value.schema.names])
         return self.kinds(here)
 
     def minus(self, left: Placed, taken: Placed) -> Placed:
         """Left rows without those in ``taken`` (each of which is a left row), in their stage."""
-        return self.drafts.apply(Merge((1, -1)), [left, taken], left.schema, True, left.keys)
+        return self.build.merge([left, taken], (1, -1), left.schema)
 
     def plus(self, parts: Sequence[Value], schema: Schema) -> Placed:
         """All rows of values of equal types; spread over shards as they come."""
-        placed = [self.drafts.place(p) for p in parts]
-        if len({p.stage for p in placed}) > 1:
-            placed = self.drafts.colocate(placed, [p.schema.names for p in placed])
-        keys = placed[0].keys if len({p.keys for p in placed}) == 1 else None
-        signed = any(p.signed for p in placed)
-        return self.drafts.apply(Merge((1,) * len(placed)), placed, schema, signed, keys)
+        placed = [self.build.place(p) for p in parts]
+        return self.build.merge(placed, (1,) * len(placed), schema)
 
 
 def joined_keys(parts: Sequence[Placed], keys: Sequence[tuple[str, ...]]) -> tuple[frozenset[str], ...] | None:

@@ -7,21 +7,75 @@ from dataclasses import replace
 import pyarrow as pa
 
 from muntin.core.schema import Schema
-from muntin.dataflow.drafts import Named, Value
+from muntin.core.time import MICROSECOND
+from muntin.dataflow.values import Named, Value
+from muntin.operators.operator import Begins
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, map_columns
 from muntin.plan.nodes import (
+    Aggregate,
     Apply,
+    BoundQuery,
+    Filter,
     Join,
     Node,
     OuterJoin,
+    Project,
     Rewindow,
     Scan,
     SemiJoin,
     SetOp,
     TableScan,
+    walk,
     within,
 )
 from muntin.plan.windows import Range, Rows, Window
+
+
+def begins_of(query: BoundQuery) -> Begins:
+    """The streams whose first row begins a query, and when that enters; tables begin nothing."""
+    found: dict[str, int] = {}
+    for scan in (n for n in walk(query.root) if isinstance(n, Scan)):
+        if not (scan.stream.static or scan.stream.silent):
+            late = query.options.bounds == "start" and isinstance(scan.window, Range) and scan.window.rows is None
+            found[scan.stream.name] = min(found.get(scan.stream.name, MICROSECOND), MICROSECOND if late else 0)
+    for table in (n.table for n in walk(query.root) if isinstance(n, TableScan)):
+        if table.kind == "relation":
+            found[table.name] = 0
+    return tuple(sorted(found.items()))
+
+
+def domain_of(query: BoundQuery) -> tuple[str, ...]:
+    """The streams that share one time: where one of them may fall idle all of the query's, else ()."""
+    streams = [n.stream for n in walk(query.root) if isinstance(n, Scan)]
+    streams += [n.table.feed for n in walk(query.root) if isinstance(n, TableScan)]
+    if all(s.idle_after is None for s in streams):
+        return ()
+    return tuple(sorted({s.name for s in streams if not s.static}))
+
+
+def cannot_cancel(node: Node) -> bool:
+    """Whether no two changes of an instant are of equal rows: all groups and values of an aggregate are shown."""
+    match node:
+        case Project(Aggregate() as below, exprs) | Project(Filter(Aggregate() as below), exprs):
+            plain = {e.name for _, e in exprs if isinstance(e, Column)}
+            return set(below.schema.names) <= plain
+        case _:
+            return False
+
+
+def shows_every_time(node: Node) -> bool:
+    """Whether the output has the event time of every window: then equal rows start together, and none is netted
+    away."""
+    if not isinstance(node, Project):
+        return False
+    below = list(within(node))
+    if not all(isinstance(n, Project | Filter | Join | Scan) for n in below[1:]):
+        return False
+    plain = {e.name for _, e in node.exprs if isinstance(e, Column)}
+    scans = [n for n in below if isinstance(n, Scan)]
+    plainly = not any(isinstance(n, Project) for n in below[1:])
+    return plainly and all(f"{s.alias}.{s.stream.ts}" in plain and not is_internal(s.window) for s in scans)
+
 
 INT, BOOL = pa.int64(), pa.bool_()
 """Types of counts and of conditions."""

@@ -10,7 +10,7 @@ import pytest
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
-from muntin.dataflow.signature import stable_text
+from muntin.plan.stable_text import stable_text
 from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.catalog import Catalog, Stream
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from muntin.dataflow.values import Keys, Names, Placed
 from muntin.operators.joins.bands import bands_of
 from muntin.operators.joins.join_graph import GraphJoin, edge_indexes
 from muntin.optimizer.estimate import flow_of
@@ -34,23 +35,27 @@ class Spread:
     keys: tuple[tuple[str, ...] | None, ...]
     number: int | None
 
-    def terms(self, classes: Sequence[Class]) -> tuple[frozenset[str], ...] | None:
-        """For each part of the key all columns of the result that hold it; None where everything is on one shard."""
-        if self.number is not None:
-            return (frozenset(c for _, c in classes[self.number]),)
-        by = next(k for k in self.keys if k is not None)
-        return tuple(frozenset([k]) for k in by) or None
 
-
-def graph_join(names: Sequence[Sequence[str]], classes: Sequence[Class], conditions: Sequence[Expr]) -> GraphJoin:
+def graph_join(parts: Sequence[Placed], classes: Sequence[Class], conditions: Sequence[Expr]) -> GraphJoin:
     """The operator: an index for each edge of the graph, sorted columns where a band is the only tie."""
-    columns = tuple(tuple(n) for n in names)
-    owner = {name: i for i, mine in enumerate(columns) for name in mine}
-    indexes = edge_indexes(tuple(classes), len(columns))
-    bands = bands_of(conditions, owner)
+    names = Names(*parts)
+    columns = tuple(names.columns(p.schema.names) for p in parts)
+    numbered = tuple(tuple((i, names.column(c)) for i, c in k) for k in classes)
+    owner = {name: i for i, own in enumerate(columns) for name in own}
+    indexes = edge_indexes(numbered, len(columns))
+    rest = tuple(names.expr(c) for c in conditions)
+    bands = bands_of(rest, owner)
     tied = {frozenset((i, j)) for c in classes for i, _ in c for j, _ in c if i != j}
     useful = tuple(b for b in bands if frozenset((b.input, b.partner)) not in tied)
-    return GraphJoin(columns, tuple(classes), tuple(conditions), useful, indexes)
+    return GraphJoin(columns, numbered, rest, useful, indexes)
+
+
+def graph_keys(parts: Sequence[Placed], classes: Sequence[frozenset[str]]) -> Keys:
+    """The spread of a graph join's result: that of an input that is not everywhere, with the columns made equal."""
+    first = next((p for p in parts if not p.everywhere), parts[0])
+    if first.keys is None:
+        return None
+    return tuple(part | frozenset(n for c in classes if c & part for n in c) for part in first.keys)
 
 
 def spread(names: Sequence[Sequence[str]], classes: Sequence[Class], rates: Sequence[float]) -> Spread:

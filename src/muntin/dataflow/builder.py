@@ -1,0 +1,265 @@
+"""A graph under construction: values come together on shards, operators are added once however often asked for.
+
+``colocate`` brings values that must meet to the same shards, by an exchange only where their spread does not fit.
+Where a vertex with state has been before (``places``), its rows go on coming to the shards that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from muntin.core.schema import Field, Schema
+from muntin.dataflow.graph import Edge, Vertex, column_name, vertex_id
+from muntin.dataflow.routes import Everywhere, Here, Keyed, Route, Single, Split
+from muntin.dataflow.values import Keys, Loose, Named, Names, Placed, Value, substitute
+from muntin.operators.compute import Compute
+from muntin.operators.materialize import Materialize
+from muntin.operators.operator import Begins, Operator
+from muntin.operators.reshape import Endless, Merge, Signed
+from muntin.operators.source import Source
+from muntin.operators.time_window import StaticRows, TimeWindow, meaning_of
+from muntin.plan.exprs import TRUE, Column, Expr, conjunction
+from muntin.plan.windows import QueryOptions, Rows, Unbounded
+
+Spread = tuple[str, ...] | str | None
+"""Where an input's rows are: the columns that place them, "everywhere", or unknown (None)."""
+
+KeysOf = Callable[[Sequence[Placed]], Keys]
+
+
+class Places:
+    """By id of a vertex with state, how its inputs are spread. Shared by all queries of a session, kept across runs."""
+
+    def __init__(self, known: Iterable[tuple[str, tuple[Spread, ...]]] = ()) -> None:
+        self._known = dict(known)
+
+    def wanted(self, id: str, spreads: tuple[Spread, ...]) -> tuple[Spread, ...]:
+        """Where the vertex is, or from now on will be."""
+        return self._known.setdefault(id, spreads)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._known
+
+    def items(self) -> Iterable[tuple[str, tuple[Spread, ...]]]:
+        return self._known.items()
+
+
+@dataclass
+class Builder:
+    """The graph of one query under construction.
+
+    ``begins``: its streams, as ``StaticRows`` wants them. ``domain``: all of them where one may fall idle, else ().
+    """
+
+    options: QueryOptions
+    begins: Begins
+    places: Places
+    domain: tuple[str, ...] = ()
+    vertices: list[Vertex] = field(default_factory=list)
+    known: dict[tuple[str, tuple[Edge, ...], tuple[str, ...]], int] = field(default_factory=dict)
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def colocate(
+        self, values: Sequence[Value], keys: Sequence[tuple[str, ...] | None], split: bool = False
+    ) -> list[Placed]:
+        """The values with rows of equal ``keys`` (aligned columns) on one shard, those of a value with the key None on
+        every shard; ``split``: hot keys are shared by all shards, which takes loose values."""
+        positions = self._fitting(values, keys)
+        streams = tuple(sorted({s for v in values for s in self._streams(v)}))
+        found = []
+        for value, key in zip(values, keys, strict=True):
+            fit = positions is not None and isinstance(value, Placed) and key is not None
+            if fit and isinstance(value, Placed):
+                found.append(value)
+            else:
+                chosen = key if key is None or positions is None else tuple(key[p] for p in positions)
+                found.append(self._enter(value, chosen, streams, split))
+        return found
+
+    def _fitting(
+        self, values: Sequence[Value], keys: Sequence[tuple[str, ...] | None]
+    ) -> tuple[int, ...] | None:
+        """The positions of the keys that all placed values are spread by; None where they do not agree."""
+        placed = [(v, k) for v, k in zip(values, keys, strict=True) if isinstance(v, Placed)]
+        if not placed:
+            return None
+        positions = [None if k is None else _positions(v.keys, k) for v, k in placed]
+        return positions[0] if None not in positions and len(set(positions)) == 1 else None
+
+    def _streams(self, value: Value) -> tuple[str, ...]:
+        if self.domain:
+            return self.domain
+        if isinstance(value, Loose):
+            return () if value.scan.stream.static else (value.scan.stream.name,)
+        return self.vertices[value.edge.vertex].streams
+
+    def _enter(self, value: Value, key: tuple[str, ...] | None, streams: tuple[str, ...], split: bool) -> Placed:
+        """The value on its way to the shards of a key (None: to every shard)."""
+        names = value.schema.names
+        columns = () if key is None else tuple(column_name(names.index(k)) for k in key)
+        way: Route = Everywhere() if key is None else Keyed(columns) if columns else Single()
+        if split and columns:
+            way = Split(columns)
+        keys: Keys = None if key is None or split else tuple(frozenset([k]) for k in key)
+        if isinstance(value, Loose):
+            return self._window(value, way, keys, streams)
+        edge = Edge(value.edge.vertex, way)
+        return replace(value, edge=edge, keys=keys, everywhere=key is None)
+
+    def _window(self, value: Loose, way: Route, keys: Keys, streams: tuple[str, ...]) -> Placed:
+        """A source and its window."""
+        columns = value.columns
+        if value.weight is not None:
+            columns = (*columns, (value.weight, Column(value.weight, pa.bool_())))
+        numbered = tuple((column_name(i), e) for i, (_, e) in enumerate(columns))
+        op = Source(value.scan.stream, conjunction(list(value.keep)), numbered)
+        schema = Schema(tuple(Field(n, e.type) for n, e in columns))
+        source = self._add(op, (), schema, False, self._streams(value))
+        window: Operator = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
+        if value.scan.stream.static:
+            window, streams = StaticRows(self.begins), self.domain or tuple(sorted(s for s, _ in self.begins))
+        at = self._add(window, (Edge(source, way),), schema, False, streams, fifo=True)
+        rows = Placed(Edge(at, Here()), schema, False, keys, everywhere=isinstance(way, Everywhere))
+        if value.weight is not None:
+            weight = Names(rows).column(value.weight)
+            rows = self.apply(Signed(weight), [rows], value.schema, True)
+        return self._negated(rows) if self.negates(value) else rows
+
+    def negates(self, value: Loose) -> bool:
+        """Whether the window announces every expiry by a negative tuple (strategy "nt", thesis 2.3.3)."""
+        own = value.marks or value.interval
+        return self.options.strategy == "nt" and not own and not isinstance(value.scan.window, Unbounded | Rows)
+
+    def _negated(self, rows: Placed) -> Placed:
+        changes = self.apply(Materialize("changes"), [rows], rows.schema, True)
+        return replace(self.apply(Endless(), [changes], rows.schema, True), endless=True)
+
+    def place(self, value: Value) -> Placed:
+        """The value on shards; a loose one is spread by all its columns."""
+        if isinstance(value, Placed):
+            return value
+        return self.colocate([value], [value.schema.names])[0]
+
+    # --- operators ----------------------------------------------------------------------------------------------------
+
+    def apply(
+        self, op: Operator, args: Sequence[Placed], schema: Schema, signed: bool, keys: KeysOf | None = None
+    ) -> Placed:
+        """The result of an operator; ``keys``: its spread, from those of its arguments (None: as the first one's)."""
+        if op.stateful:
+            args = self._as_before(op, args)
+        streams = tuple(sorted({s for a in args for s in self.vertices[a.edge.vertex].streams}))
+        index = self._add(op, tuple(a.edge for a in args), schema, signed, streams)
+        spread = _within(args[0].keys if keys is None else keys(args), schema)
+        return Placed(Edge(index, Here()), schema, signed, spread, everywhere=all(a.everywhere for a in args))
+
+    def _as_before(self, op: Operator, args: Sequence[Placed]) -> list[Placed]:
+        """The arguments on the shards that have the operator's state."""
+        id = vertex_id(op, [self.vertices[a.edge.vertex].id for a in args], self.domain)
+        now = tuple("everywhere" if a.everywhere else a.spread for a in args)
+        wanted = self.places.wanted(id, now)
+        return [a if w == n or w is None else _rerouted(a, w) for a, n, w in zip(args, now, wanted, strict=True)]
+
+    def _add(
+        self, op: Operator, inputs: tuple[Edge, ...], schema: Schema, signed: bool, streams: tuple[str, ...],
+        fifo: bool = False,
+    ) -> int:  # fmt: skip
+        domain = self.domain if inputs else ()
+        id = vertex_id(op, [self.vertices[e.vertex].id for e in inputs], domain)
+        key = (id, inputs, streams)
+        if key not in self.known:
+            types = tuple(f.type for f in schema)
+            self.known[key] = len(self.vertices)
+            self.vertices.append(Vertex(id, op, inputs, types, signed, streams, fifo, schema.names))
+        return self.known[key]
+
+    def filter(self, value: Value, predicate: Expr) -> Value:
+        """Rows for which the predicate is true."""
+        if predicate == TRUE:
+            return value
+        if isinstance(value, Loose):
+            return replace(value, keep=(*value.keep, substitute(predicate, value.columns)))
+        op = Compute(Names(value).expr(predicate))
+        return replace(self.apply(op, [value], value.schema, value.signed), endless=value.endless)
+
+    def project(self, value: Value, exprs: Named) -> Value:
+        """The named expressions."""
+        if exprs == tuple((f.name, Column(f.name, f.type)) for f in value.schema):
+            return value
+        if isinstance(value, Loose):
+            return replace(value, columns=tuple((n, substitute(e, value.columns)) for n, e in exprs))
+        schema = Schema(tuple(Field(n, e.type) for n, e in exprs))
+        if [e for _, e in exprs] == [Column(f.name, f.type) for f in value.schema]:
+            return replace(value, schema=schema, keys=_renamed(value.keys, exprs))  # other names alone
+        names = Names(value)
+        op = Compute(TRUE, tuple((column_name(i), names.expr(e)) for i, (_, e) in enumerate(exprs)))
+        made = self.apply(op, [value], schema, value.signed, lambda args: _renamed(args[0].keys, exprs))
+        return replace(made, endless=value.endless)
+
+    def merge(self, parts: Sequence[Placed], weights: tuple[int, ...], schema: Schema) -> Placed:
+        """All rows of the parts, with weights. A part that runs ahead of the others waits (``Merge.hold``)."""
+        signed = min(weights) < 0 or any(p.signed for p in parts)
+        ahead = len({self.vertices[p.edge.vertex].streams for p in parts}) > 1
+        made = self.apply(Merge(weights, hold=ahead), parts, schema, signed, lambda args: _common_keys(args, schema))
+        return replace(made, endless=all(p.endless for p in parts))
+
+
+def _common_keys(parts: Sequence[Placed], schema: Schema) -> Keys:
+    """The spread of all rows of parts with equal columns; None where the parts are not spread alike."""
+    found = []
+    for part in parts:
+        if part.keys is None:
+            return None
+        names = part.schema.names
+        found.append([{names.index(n) for n in k} for k in part.keys])
+    if len({len(p) for p in found}) > 1:
+        return None
+    shared = [set.intersection(*k) for k in zip(*found, strict=True)]
+    return tuple(frozenset(schema.names[i] for i in k) for k in shared) if all(shared) else None
+
+
+def _rerouted(value: Placed, spread: Spread) -> Placed:
+    """The value sent to where its reader's state is."""
+    match spread:
+        case "everywhere":
+            return replace(value, edge=Edge(value.edge.vertex, Everywhere()), keys=None, everywhere=True)
+        case ():
+            return replace(value, edge=Edge(value.edge.vertex, Single()), keys=(), everywhere=False)
+        case tuple():
+            names = value.schema.names
+            keys = tuple(frozenset([names[int(c[1:])]]) for c in spread)
+            return replace(value, edge=Edge(value.edge.vertex, Keyed(spread)), keys=keys, everywhere=False)
+        case _:
+            return value
+
+
+def _within(keys: Keys, schema: Schema) -> Keys:
+    """The spread by what is left of its columns; None where one part has none left."""
+    if keys is None:
+        return None
+    left = tuple(part & set(schema.names) for part in keys)
+    return left if all(left) else None
+
+
+def _positions(keys: Keys, wanted: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Which of the wanted columns the rows are spread by; None if the spread does not keep equal ones together."""
+    if keys is None:
+        return None
+    found: list[int] = []
+    for part in keys:
+        fitting = [i for i, name in enumerate(wanted) if name in part]
+        if not fitting:
+            return None
+        found.append(next((i for i in fitting if i not in found), fitting[0]))  # one column may stand in two keys
+    return tuple(found)
+
+
+def _renamed(keys: Keys, exprs: Named) -> Keys:
+    if keys is None:
+        return None
+    renamed = tuple(frozenset(n for n, e in exprs if isinstance(e, Column) and e.name in part) for part in keys)
+    return renamed if all(renamed) else None
