@@ -15,9 +15,9 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
-from muntin.dataflow.explain_measure import Measured
+from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.engine.meter import Meter
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
@@ -325,10 +325,10 @@ class Query:
         self.bound = bound
         self.sink: Sink | None = None
         self.run: Run | None = None
-        self._physical: PhysicalQuery | None = None
+        self._physical: QueryPlan | None = None
 
     @property
-    def physical(self) -> PhysicalQuery:
+    def physical(self) -> QueryPlan:
         """The planned query. Raises UnsupportedError for what this version cannot run."""
         if self._physical is None:
             self._physical = replace(plan_query(self.bound), functions=self._functions())
@@ -355,7 +355,7 @@ class Query:
 
         return explain_as(form, self.bound, self.physical, measured=self._measured() if analyze else None)
 
-    def _measured(self) -> Measured:
+    def _measured(self) -> Meter:
         from muntin.local.analyze import analyze
 
         frames = {s.name: self.session.frames[s.name] for s in self.physical.streams}

@@ -128,19 +128,12 @@ def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -
             )
 
 
-def since(found: Checkpoint, levels: int) -> tuple[int, ...]:
-    """For each level of stages the first batch that has it: the recorded one, or the next for a level that is new."""
-    known: list[int] = found.record["levels"] if found.record and found.query_id else []
-    return (*known[:levels], *[found.next_batch] * (levels - len(known)))
-
-
-def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int, levels: Sequence[int]) -> None:
-    """Remember streams, shards and levels, atomically."""
+def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int) -> None:
+    """Remember streams and shards, atomically."""
     record = {
         "format": FORMAT,
         "shards": shards,
         "streams": [stream_record(s) for s in streams],
-        "levels": list(levels),
     }
     files.make_dirs(found.path)
     files.write_atomically(files.join(found.path, RECORD), json.dumps(record, indent=1).encode())

@@ -16,18 +16,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore
-from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, write_record
+from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_record
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
+from muntin.spark.level_run import LATE_ROWS
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
-from muntin.spark.shards import LATE_ROWS
 from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.tables import write_tables
@@ -46,7 +46,7 @@ class Job:
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     streams: Sequence[Stream]
-    queries: Mapping[str, PhysicalQuery]
+    queries: Mapping[str, QueryPlan]
     sinks: Mapping[str, Sink]
     late: Sink | None
     shards: int
@@ -65,13 +65,11 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
-    spec = replace(
-        with_store(spec, found.store), plain=False, late=job.late is not None, since=since(found, spec.levels)
-    )
+    spec = replace(with_store(spec, found.store), plain=False, late=job.late is not None)
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
-    write_record(found, job.streams, job.shards, spec.since)
+    write_record(found, job.streams, job.shards)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     run = Run(job, spec, found, store, by_spark)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
 from muntin.spark import files
 from muntin.spark.outlets import Outlet, same_in_parquet
 from muntin.spark.spec import PipelineSpec
@@ -104,7 +104,7 @@ def paths_apart(sinks: Mapping[str, Sink]) -> None:
 
 
 def share_out(
-    spec: PipelineSpec, sinks: Mapping[str, Sink], queries: Mapping[str, PhysicalQuery], checkpoint: str, default: str
+    spec: PipelineSpec, sinks: Mapping[str, Sink], queries: Mapping[str, QueryPlan], checkpoint: str, default: str
 ) -> tuple[PipelineSpec, dict[str, Sink]]:
     """The pipeline with what its workers write, query by query, and the sinks left to Spark (see ``Sink.outlet``)."""
     outlets: list[list[Outlet]] = [[] for _ in spec.queries]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
 from muntin.spark import files
 from muntin.spark.cells import DriverStore
 from muntin.spark.metrics import Metrics, combine
@@ -20,7 +20,7 @@ _LOCATION = "spark.sql.streaming.checkpointLocation"
 def result_frame(
     spark: SparkSession,
     frames: Mapping[str, DataFrame],
-    query: PhysicalQuery,
+    query: QueryPlan,
     name: str,
     shards: int,
     partitions: int,
@@ -37,7 +37,7 @@ def result_frame(
     return build(spec, plans, frames)
 
 
-def store_of(spark: SparkSession, query: PhysicalQuery, store: str | None) -> str:
+def store_of(spark: SparkSession, query: QueryPlan, store: str | None) -> str:
     """Where the query keeps its windows. Raises ConfigError when nothing says so."""
     base = store
     if base is None:
@@ -51,7 +51,7 @@ def store_of(spark: SparkSession, query: PhysicalQuery, store: str | None) -> st
     return files.join(files.absolute(base), query.signature)
 
 
-def stored_metrics(spark: SparkSession, query: PhysicalQuery, store: str | None) -> Metrics | None:
+def stored_metrics(spark: SparkSession, query: QueryPlan, store: str | None) -> Metrics | None:
     """Metrics of the newest complete version that a ``to_df()`` query left in its store; None when there is none."""
     try:
         found = DriverStore(store_of(spark, query, store)).newest_reports()

@@ -16,14 +16,15 @@ from pyspark.sql import types as T
 
 from muntin.core.errors import ConfigError
 from muntin.core.time import ALWAYS
-from muntin.dataflow.stage import SourceInput
+from muntin.dataflow.routes import Route, route
 from muntin.engine.source import arrive, ship
+from muntin.operators.source import Source
+from muntin.operators.time_window import StaticRows
 from muntin.plan.catalog import Stream
 from muntin.spark import files
 from muntin.spark.feeds import quoted
-from muntin.spark.pack import split
-from muntin.spark.shards import Place
-from muntin.spark.spec import PipelineSpec, Target
+from muntin.spark.level_run import LevelRun
+from muntin.spark.spec import PipelineSpec
 from muntin.spark.times import ready_event_time
 from muntin.state.shard_state import ShardState
 
@@ -141,28 +142,32 @@ def write_tables(spec: PipelineSpec, frames: Mapping[str, DataFrame]) -> None:
 
 @dataclass
 class StaticTables:
-    """The static tables as one task sees them: read when a stage that is new wants one."""
+    """The static tables as one task sees them: read when a vertex that is new wants one."""
 
     spec: PipelineSpec
-    shipped: dict[Target, dict[int, pa.RecordBatch]] = field(default_factory=dict)
+    sent: dict[tuple[int, Route], dict[int, pa.RecordBatch]] = field(default_factory=dict)
 
-    def seed(self, place: Place, state: ShardState, rows: list[pa.RecordBatch | None]) -> list[pa.RecordBatch | None]:
-        """What arrived, with the static tables' rows of this shard in the first batch in which the stage runs."""
-        wanted = [i for i, s in enumerate(place.stage.inputs) if isinstance(s, SourceInput) and s.stream.static]
-        if not wanted or state.heads.get("seeded"):
-            return rows
-        state.heads["seeded"] = True
-        return [self._rows(place, i) if i in wanted else r for i, r in enumerate(rows)]
+    def seeded(
+        self, run: LevelRun, states: Mapping[int, ShardState], came: dict[tuple[int, Route], pa.RecordBatch]
+    ) -> dict[tuple[int, Route], pa.RecordBatch]:
+        """What arrived, with the static tables' rows of this shard in the first batch in which a vertex reads them."""
+        for v in run.vertices:
+            vertex = self.spec.graph.vertices[v]
+            if isinstance(vertex.op, StaticRows) and not states[v].heads.get("seeded"):
+                states[v].heads["seeded"] = True
+                (edge,) = vertex.inputs
+                rows = self._rows(edge.vertex, edge.route).get(run.shard)
+                if rows is not None:
+                    came = {**came, (edge.vertex, edge.route): rows}
+        return came
 
-    def _rows(self, place: Place, position: int) -> pa.RecordBatch | None:
-        target = Target(place.query, place.number, position)
-        if target not in self.shipped:
-            source = place.stage.inputs[position]
-            assert isinstance(source, SourceInput)
-            sent = ship(source, arrive(source.stream, self._read(source.stream), 0))
-            keys = [sent.column(k) for k in source.shard_key]
-            self.shipped[target] = dict(split(sent, keys, self.spec.shards, source.everywhere))
-        return self.shipped[target].get(place.shard)
+    def _rows(self, source: int, way: Route) -> dict[int, pa.RecordBatch]:
+        if (source, way) not in self.sent:
+            op = self.spec.graph.vertices[source].op
+            assert isinstance(op, Source)
+            rows = ship(op, arrive(op.stream, self._read(op.stream), 0))
+            self.sent[source, way] = dict(route(rows, way, self.spec.shards, 0))
+        return self.sent[source, way]
 
     def _read(self, stream: Stream) -> pa.RecordBatch:
         assert self.spec.tables is not None

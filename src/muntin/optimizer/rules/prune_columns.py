@@ -49,8 +49,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
         case Scan() | TableScan() | Rewindow():
             return _cut(node, used) if cut and not is_nrr(node) else node
         case Filter(child, predicate):
-            kept = replace(node, input=_prune(child, used | names(predicate), cut))
-            return _cut(kept, used) if cut and not names(predicate) <= used else kept
+            filtered = replace(node, input=_prune(child, used | names(predicate), cut))
+            return _cut(filtered, used) if cut and not names(predicate) <= used else filtered
         case Project(child, exprs):
             kept = _at_least_one(tuple((n, e) for n, e in exprs if n in used), exprs)
             return Project(_prune(child, names_of(e for _, e in kept), False), kept)

@@ -8,17 +8,17 @@ from itertools import chain
 
 import pyarrow as pa
 
-from muntin.core.batch import Batch
 from muntin.core.errors import InternalError
 from muntin.core.watermark import Header
-from muntin.engine.shard import Progress, StepOutput, advance, step
+from muntin.engine.clocks import CLOCKS, Times, advance
+from muntin.engine.level import LevelOutput
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells
+from muntin.spark.level_run import LevelRun, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE
 from muntin.spark.outlets import Part
 from muntin.spark.pack import Task
-from muntin.spark.shards import Place, runs_on
 from muntin.spark.slots import shards_of_slot
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.tables import StaticTables
@@ -28,10 +28,10 @@ PIECE_ROWS = 1 << 17
 """Results are handed to Spark in Arrow batches of about this many rows."""
 
 
-def stage_task(spec: PipelineSpec, level: int) -> Task:
+def level_task(spec: PipelineSpec, level: int) -> Task:
     """The function for ``mapInArrow`` over the letters of one level; a plain pipeline's last yields results."""
 
-    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run_level(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mail = sort_mail(wire.from_batches(batches), level)
         runs = [SlotRun(spec, level, slot, mail[slot]) for slot in sorted(mail)]
         for run in runs:
@@ -41,7 +41,7 @@ def stage_task(spec: PipelineSpec, level: int) -> Task:
         else:
             yield from wire.to_batches(x for run in runs for x in run.letters)
 
-    return stage
+    return run_level
 
 
 def gather(results: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +70,6 @@ class SlotRun:
     letters: list[wire.Letter] = field(default_factory=list)
     results: list[pa.RecordBatch] = field(default_factory=list)
     report: dict[str, dict[str, int]] = field(default_factory=dict)
-    progress: dict[tuple[int, int], Progress] = field(default_factory=dict)
     tables: StaticTables = field(init=False)
     parts: dict[int, list[Part]] = field(default_factory=dict)
 
@@ -78,85 +77,94 @@ class SlotRun:
         self.tables = StaticTables(self.spec)
 
     def run(self, cells: SlotCells) -> None:
-        """Step every shard of the slot for every query that has this level, then commit the batch's version."""
+        """Step every shard of the slot, then commit the batch's version."""
         self.letters += self.mail.passing
-        places = list(self._places())
-        states = cells.load([p.cell for p in places])
+        shards = shards_of_slot(self.slot, self.spec.shards, self.spec.partitions)
+        runs = [LevelRun(self.spec, self.level, shard) for shard in shards]
+        states = cells.load(runs)
         self.parts = self._parts(cells.version)
-        for place in places:
-            self._shard(place, states[place.cell])
-        first = 0 in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions)
+        for run in runs:
+            self._shard(run, states)
         for part in chain(*self.parts.values()):
-            part.close(even_if_empty=first)
-        if self.level == 0 and first:
+            part.close(even_if_empty=0 in shards)
+        if self.level == 0 and 0 in shards:
             self.report[PIPELINE] = _arrivals(self.mail.headers)
         cells.commit(states, self.report)
 
     def _parts(self, batch: int) -> dict[int, list[Part]]:
         """What the slot writes itself at this level, by query."""
         found: dict[int, list[Part]] = {}
+        graph = self.spec.graph
         for q, outlets in enumerate(self.spec.outlets):
-            if self.spec.depths[q][-1] == self.level:
+            if graph.levels[graph.roots[q]] == self.level:
                 schema = self.spec.queries[q].result_schema.to_arrow()
                 found[q] = [Part(o, schema, batch, f"part-{self.slot:05d}-{q}") for o in outlets]
         return found
 
-    def _places(self) -> Iterator[Place]:
-        for shard in shards_of_slot(self.slot, self.spec.shards, self.spec.partitions):
-            for q in range(len(self.spec.queries)):
-                for number in self.spec.stages_at(q, self.level):
-                    yield Place(self.spec, q, number, shard)
+    def _shard(self, run: LevelRun, states: dict[str, ShardState]) -> None:
+        graph = self.spec.graph
+        times = self._times(run, states)
+        own = {v: states[cell_of(self.spec, v, run.shard)] for v in run.stateful}
+        came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
+        output = run.step(own, came, times)
+        self.letters += run.forward(times, self.mail.now)
+        self.letters += run.late_letters(output)
+        self.letters += run.letters(output)
+        counts = dict.fromkeys(range(len(graph.plans)), 0)
+        for query, rows in run.results(output, times):
+            counts[query] += rows.num_rows
+            self._result(run, query, rows)
+        for query, results in counts.items():
+            self._count(run, query, own, times, output, results)
 
-    def _shard(self, place: Place, state: ShardState) -> None:
-        query, mail, stage = self.spec.queries[place.query], self.mail, place.stage
-        progress = self._progress(place, state)
-        nothing = Batch.empty(stage.schema.to_arrow())
-        output = StepOutput((nothing,) * len(stage.emitted()))
-        if runs_on(stage, place.shard):
-            rows = self.tables.seed(place, state, arrived(self.spec, mail, place.query, place.number, place.shard))
-            output = step(query, place.number, state, rows, progress, place.shard)
-        self.letters += place.forward(progress, mail.now)
-        self.letters += place.late_letters(output)
-        if not place.last:
-            self.letters += place.derived(output.ports)
-        elif len(output.rows):
-            self._result(place, place.results(output.rows))
-        self._count(place, state, progress, output)
-
-    def _progress(self, place: Place, state: ShardState) -> Progress:
-        """The clocks live in the query's first stage, which comes before the others of level 0."""
-        key = (place.query, place.shard)
+    def _times(self, run: LevelRun, states: dict[str, ShardState]) -> Times:
+        """The clocks are moved at level 0, which passes their times on."""
         if self.level == 0:
-            if place.leads:
-                headers = place.headers(self.mail.headers)
-                self.progress[key] = advance(self.spec.queries[place.query], state, headers, self.mail.now)
-            return self.progress[key]
-        found = self.mail.progress.get(key)
+            headers = headers_of(self.spec, self.mail.headers)
+            return advance(self.spec.graph, states[f"{CLOCKS}/{run.shard}"], headers, self.mail.now)
+        found = self.mail.times.get(run.shard)
         if found is None:
-            raise InternalError(f"shard {place.shard} of {place.cell} got no progress from the level before")
+            raise InternalError(f"shard {run.shard} of level {self.level} got no times from the level before")
         return found
 
-    def _result(self, place: Place, rows: pa.RecordBatch) -> None:
-        for part in self.parts.get(place.query, ()):
+    def _result(self, run: LevelRun, query: int, rows: pa.RecordBatch) -> None:
+        for part in self.parts.get(query, ()):
             part.write(rows)
         if self.spec.plain:
             self.results.append(rows)
-        elif rows.num_rows and place.query in self.spec.sent:
+        elif rows.num_rows and query in self.spec.sent:
             for seq, piece in enumerate(wire.cut(rows)):
                 blob = wire.encode(piece)
                 self.letters.append(
-                    wire.Letter(place.slot, wire.RESULT, blob, target=place.query, shard=place.shard, seq=seq)
+                    wire.Letter(run.slot, wire.RESULT, blob, target=query, shard=run.shard, seq=seq)
                 )
 
-    def _count(self, place: Place, state: ShardState, progress: Progress, output: StepOutput) -> None:
-        mine = self.report.setdefault(self.spec.signatures[place.query], {})
-        late, results = sum(r.num_rows for _, r in place.late(output)), len(output.rows) if place.last else 0
-        add = {"late": late, "results": results, "state_rows": state.rows()}
-        if self.level == 0 and place.shard == 0 and place.leads:
-            add |= _arrivals(place.headers(self.mail.headers))
+    def _count(
+        self,
+        run: LevelRun,
+        query: int,
+        states: dict[int, ShardState],
+        times: Times,
+        output: LevelOutput,
+        results: int,
+    ) -> None:
+        graph = self.spec.graph
+        own = self.report.setdefault(self.spec.signatures[query], {})
+        late = sum(rows.num_rows for source, rows in output.late if query in graph.used_by[source])
+        held = sum(s.rows() for v, s in states.items() if query in graph.used_by[v])
+        add = {"late": late, "results": results, "state_rows": held}
+        if self.level == 0 and run.shard == 0:
+            read = self.spec.streams_of(query)
+            add |= _arrivals([h for h in self.mail.headers if h.source in read])
         for name, value in add.items():
-            mine[name] = mine.get(name, 0) + value
-        mine |= {"watermark": progress.watermark, "now": self.mail.now}
+            own[name] = own.get(name, 0) + value
+        domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
+        own |= {"watermark": times.watermarks[domain], "now": self.mail.now}
+
+
+def cell_of(spec: PipelineSpec, vertex: int, shard: int) -> str:
+    """Name of a vertex's state on a shard in the pane store."""
+    return f"{spec.graph.vertices[vertex].id}/{shard}"
 
 
 def _arrivals(headers: Sequence[Header]) -> dict[str, int]:
