@@ -15,6 +15,8 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
+from muntin.dataflow.builder import Places
+from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.meter import Meter
@@ -282,12 +284,17 @@ class Session:
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self.late_sink
 
-    def start(self, checkpoint: str, trigger: str | None = None) -> Run:
+    def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run every query that has a sink as one streaming query, from where the checkpoint stands.
+
+        A query goes on with its state under changed hints (``rate``, ``memory``, ``skew``, ``strategy``), aliases,
+        output names, letter case, and beside other queries.
 
         Args:
             checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs.
             trigger: ``"available_now"``, an interval as ``"10 seconds"``, or None for as fast as possible.
+            on_change: for a query that asks another question under its old name (text, ``bounds``, ``zone``,
+                ``origin``): ``"refuse"`` to start, or ``"refill"``: what is new in it begins with empty windows.
 
         Raises ConfigError or StoreError when the checkpoint does not fit the session.
         """
@@ -297,18 +304,25 @@ class Session:
         used = {s.name for q in chosen.values() for s in q.physical.streams}
         known = (*self.catalog.streams, *(t.feed for t in self.catalog.tables))
         streams = tuple(s for s in known if s.name in used or self.frames[s.name].isStreaming)
-        self.running = self._start(chosen, streams, checkpoint, trigger)
+        self.running = self._start(chosen, streams, checkpoint, trigger, on_change)
         return self.running
 
     def _start(
-        self, chosen: Mapping[str, Query], streams: tuple[Stream, ...], checkpoint: str, trigger: str | None
+        self,
+        chosen: Mapping[str, Query],
+        streams: tuple[Stream, ...],
+        checkpoint: str,
+        trigger: str | None,
+        on_change: OnChange,
     ) -> Run:
+        if on_change not in ("refuse", "refill"):
+            raise ConfigError(f'on_change is "refuse" or "refill", not {on_change!r}')
         for query in chosen.values():
             query.physical  # noqa: B018 -- plan them all before anything starts
         moving = tuple(s for s in streams if not s.static)
         job = Job(
-            self.spark, self.frames, moving, {n: q.physical for n, q in chosen.items()},
-            {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions,
+            self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
+            {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():
@@ -331,8 +345,12 @@ class Query:
     def physical(self) -> QueryPlan:
         """The planned query. Raises UnsupportedError for what this version cannot run."""
         if self._physical is None:
-            self._physical = replace(plan_query(self.bound), functions=self._functions())
+            self._physical = self.plan(Places())
         return self._physical
+
+    def plan(self, places: Places) -> QueryPlan:
+        """The planned query where some vertices already have their places."""
+        return replace(plan_query(self.bound, places), functions=self._functions())
 
     def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
         """The user-defined aggregates that the query calls."""
@@ -407,11 +425,11 @@ class Query:
         found = self.sink.rows() if self.sink else None
         return found if found is not None else self.schema.to_arrow().empty_table()
 
-    def start(self, checkpoint: str, trigger: str | None = None) -> Run:
+    def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run this query alone; see ``Session.start``."""
         if self.sink is None:
             raise ConfigError(f"query {self.name!r} has no sink: call write(...) before start()")
-        return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger)
+        return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger, on_change)
 
     def metrics(self) -> Metrics | None:
         """Numbers of the newest complete batch, None before the first: from the run, else from the pane store."""

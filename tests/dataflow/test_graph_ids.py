@@ -10,9 +10,9 @@ import pytest
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
-from muntin.plan.stable_text import stable_text
 from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.stable_text import stable_text
 
 TEXT = "SELECT k, COUNT(*) AS n FROM s [RANGE 5 SECONDS SLIDE 1 SECOND] GROUP BY k"
 

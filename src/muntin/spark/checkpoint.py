@@ -11,7 +11,8 @@ from muntin.core.errors import ConfigError, StoreError
 from muntin.plan.catalog import Stream
 from muntin.spark import files
 
-FORMAT = 1
+FORMAT = 2
+"""1 named state by a query's plan; 2 names it by vertex (``dataflow.durable``)."""
 RECORD = "muntin.json"
 
 

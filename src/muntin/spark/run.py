@@ -15,13 +15,16 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from muntin.core.errors import ConfigError
+from muntin import __version__
+from muntin.core.errors import ConfigError, StoreError
+from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore
 from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_record
 from muntin.spark.control import send_heartbeat, sources_are_named
+from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
 from muntin.spark.level_run import LATE_ROWS
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
@@ -29,7 +32,7 @@ from muntin.spark.outlets import discard, publish
 from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
-from muntin.spark.spec import PipelineSpec
+from muntin.spark.spec import PipelineSpec, Resumed
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
 
@@ -46,11 +49,14 @@ class Job:
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     streams: Sequence[Stream]
-    queries: Mapping[str, QueryPlan]
+    asked: Mapping[str, Asked]
     sinks: Mapping[str, Sink]
     late: Sink | None
     shards: int
     partitions: int
+    on_change: OnChange = "refuse"
+    queries: Mapping[str, QueryPlan] = field(default_factory=dict)
+    """The plans that run, once the checkpoint has been read."""
 
 
 def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
@@ -64,12 +70,25 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     paths_apart(job.sinks)
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
+    stored = read_plans(found.path) if found.query_id else []
+    before = newest_before(stored, found.next_batch)
+    if before is None and found.next_batch > 0:
+        raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
+    taken = take_up(before, job.asked, found.next_batch, __version__, job.on_change)
+    for name, note in taken.notes.items():
+        log.warning("query %s: %s", name, note)
+    job = replace(job, queries=taken.plans)
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
-    spec = replace(with_store(spec, found.store), plain=False, late=job.late is not None)
+    homes = {id: v.level for id, v in before.vertices.items()} if before else {}
+    spec = replace(
+        with_store(spec, found.store), plain=False, late=job.late is not None,
+        resumed=Resumed(found.next_batch, taken.since, homes),
+    )  # fmt: skip
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
+    write_plans(found.path, stored, taken.durable)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     run = Run(job, spec, found, store, by_spark)
