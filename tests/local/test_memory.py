@@ -48,7 +48,7 @@ def run(memory: int | None, rows: int = 1600) -> tuple[pa.Table, LocalPipeline, 
     tables, held = [], []
     for batch in batches(rows):
         tables.append(pipeline.push(batch))
-        held.append(pipeline.states[0][0].size())
+        held.append(sum(s.size() for s in pipeline.states[0].values()))
     return pa.concat_tables([*tables, pipeline.finish()]), pipeline, held
 
 
@@ -65,7 +65,7 @@ def test_short_memory_leaves_out_indexes_and_changes_no_answer() -> None:
 
 
 def test_state_beyond_the_budget_is_an_error_that_names_the_operators() -> None:
-    with pytest.raises(BudgetError, match=r"stage 0 holds .* KB of state on shard 0, .*\(GraphJoin .* KB\)"):
+    with pytest.raises(BudgetError, match=r"level 0 holds .* KB of state on shard 0, .*\(join of 3 inputs .*KB\)"):
         run(40_000)
 
 

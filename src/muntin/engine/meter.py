@@ -37,6 +37,8 @@ class Meter:
 
     counters: dict[int, Counter] = field(default_factory=dict)
     joins: dict[int, dict[str, Any]] = field(default_factory=dict)
+    made: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Rows that came out, by vertex and shard."""
     batches: int = 0
     results: int = 0
     seconds: float = 0.0
@@ -54,6 +56,7 @@ class Meter:
         c.calls += 1
         c.rows_in += sum(len(b) for b in inputs)
         c.rows_out += len(out)
+        self.made[vertex, shard] = self.made.get((vertex, shard), 0) + len(out)
         c.negative += 0 if out.sign is None else int((out.sign < 0).sum())
         c.seconds += seconds
         held = state.rows()

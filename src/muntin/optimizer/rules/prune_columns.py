@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from muntin.optimizer.rewrite import Named, have, identity, is_nrr, names, names_of, with_inputs
 from muntin.optimizer.shape import is_internal
-from muntin.plan.exprs import Agg, Expr
+from muntin.plan.exprs import Agg, Expr, conjunction, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -60,9 +60,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
             kept_aggs = tuple((n, a) for n, a in aggs if n in used) or (aggs[:1] if not groups else ())
             below = names_of([e for _, e in groups] + _arguments(kept_aggs)) | _times(node, kept_aggs)
             return Aggregate(_prune(child, below, False), groups, kept_aggs)
-        case Join(parts, predicate):
-            wanted = used | names(predicate)
-            return replace(node, parts=tuple(_prune(p, wanted & have(p), True) for p in parts))
+        case Join():
+            return _join(node, used)
         case OuterJoin(left, right, predicate, _):
             wanted = used | names(predicate)
             return replace(node, left=_side(left, wanted), right=_side(right, wanted))
@@ -78,6 +77,18 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
             return _union(node, used)
         case _:
             return _inside(node)
+
+
+def _join(node: Join, used: Names) -> Node:
+    """The join with each window's own conditions on the window, so that columns which only those read end there."""
+    rest = conjuncts(node.predicate)
+    parts: list[Node] = []
+    for part in node.parts:
+        own = [c for c in rest if names(c) and names(c) <= have(part)] if isinstance(part, Scan) else []
+        rest = [c for c in rest if c not in own]
+        parts.append(Filter(part, conjunction(own)) if own else part)
+    wanted = used | names_of(rest)
+    return Join(tuple(_prune(p, wanted & have(p), True) for p in parts), conjunction(rest))
 
 
 def _inside(node: Node) -> Node:
