@@ -83,11 +83,24 @@ def run(
             wiring.add_queries(session, spec)
             with running.stops() as asked:
                 trigger = AVAILABLE_NOW if once else spec.session.trigger
-                started = session.start(spec.resolve(spec.session.checkpoint), trigger)
+                started = session.start(spec.resolve(spec.session.checkpoint), trigger, spec.session.on_change)
                 status = running.attend(started, asked, sys.stderr, quiet)
         finally:
             session.spark.stop()
         raise typer.Exit(status)
+
+
+@app.command()
+def state(
+    checkpoint: Annotated[str, typer.Argument(help="The checkpoint's directory or URI.")],
+    form: Annotated[Literal["table", "json"], typer.Option("--format", help="How to show it.")] = "table",
+) -> None:
+    """Show what a checkpoint holds: queries, operators, since when, rows, bytes. Needs no JVM and may run beside it."""
+    with reported():
+        from muntin.cli.state import show_state
+        from muntin.spark.inspect import inspect
+
+        show_state(inspect(checkpoint), form)
 
 
 @app.command()

@@ -44,6 +44,7 @@ class SessionPart(_Part):
     shards: int | None = Field(default=None, ge=1, le=32_767)
     trigger: str | None = None
     checkpoint: str | None = None
+    on_change: Literal["refuse", "refill"] = "refuse"
     partitions: int | None = Field(default=None, ge=1)
     master: str | None = None
     conf: Options = {}
