@@ -66,7 +66,7 @@ def test_relayed_stages_keep_windows_alone(monkeypatch: pytest.MonkeyPatch) -> N
     """A and B for the pairs, B once more for the way there, A for the way back; no pair."""
     monkeypatch.setattr(join_layout, "SHARDS", RELAYED)
     pipeline = started(TWO_ATTRIBUTES, 2)
-    assert pipeline.graph.depth == 3
+    assert pipeline.graph.depth == 4
     assert most_held(pipeline) <= 4 * SIZE
 
 

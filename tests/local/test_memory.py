@@ -48,7 +48,8 @@ def run(memory: int | None, rows: int = 1600) -> tuple[pa.Table, LocalPipeline, 
     tables, held = [], []
     for batch in batches(rows):
         tables.append(pipeline.push(batch))
-        held.append(sum(s.size() for s in pipeline.states[0].values()))
+        joins = pipeline.graph.at(0)
+        held.append(sum(s.size() for v, s in pipeline.states[0].items() if v in joins))
     return pa.concat_tables([*tables, pipeline.finish()]), pipeline, held
 
 

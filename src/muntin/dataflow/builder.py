@@ -60,6 +60,8 @@ class Builder:
     domain: tuple[str, ...] = ()
     vertices: list[Vertex] = field(default_factory=list)
     known: dict[tuple[str, tuple[Edge, ...], tuple[str, ...]], int] = field(default_factory=dict)
+    spreads: dict[int, tuple[str, ...] | None] = field(default_factory=dict)
+    """How the rows that operators make are spread, by vertex."""
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -69,7 +71,6 @@ class Builder:
         """The values with rows of equal ``keys`` (aligned columns) on one shard, those of a value with the key None on
         every shard; ``split``: hot keys are shared by all shards, which takes loose values."""
         positions = self._fitting(values, keys)
-        streams = tuple(sorted({s for v in values for s in self._streams(v)}))
         found = []
         for value, key in zip(values, keys, strict=True):
             fit = positions is not None and isinstance(value, Placed) and key is not None
@@ -77,7 +78,7 @@ class Builder:
                 found.append(value)
             else:
                 chosen = key if key is None or positions is None else tuple(key[p] for p in positions)
-                found.append(self._enter(value, chosen, streams, split))
+                found.append(self._enter(value, chosen, split))
         return found
 
     def _fitting(
@@ -90,14 +91,7 @@ class Builder:
         positions = [None if k is None else _positions(v.keys, k) for v, k in placed]
         return positions[0] if None not in positions and len(set(positions)) == 1 else None
 
-    def _streams(self, value: Value) -> tuple[str, ...]:
-        if self.domain:
-            return self.domain
-        if isinstance(value, Loose):
-            return () if value.scan.stream.static else (value.scan.stream.name,)
-        return self.vertices[value.edge.vertex].streams
-
-    def _enter(self, value: Value, key: tuple[str, ...] | None, streams: tuple[str, ...], split: bool) -> Placed:
+    def _enter(self, value: Value, key: tuple[str, ...] | None, split: bool = False) -> Placed:
         """The value on its way to the shards of a key (None: to every shard)."""
         names = value.schema.names
         columns = () if key is None else tuple(column_name(names.index(k)) for k in key)
@@ -106,11 +100,12 @@ class Builder:
             way = Split(columns)
         keys: Keys = None if key is None or split else tuple(frozenset([k]) for k in key)
         if isinstance(value, Loose):
-            return self._window(value, way, keys, streams)
+            made = self._window(value, way, keys)
+            return made if made.keys == keys else self._enter(made, key)  # its state is elsewhere already
         edge = Edge(value.edge.vertex, way)
         return replace(value, edge=edge, keys=keys, everywhere=key is None)
 
-    def _window(self, value: Loose, way: Route, keys: Keys, streams: tuple[str, ...]) -> Placed:
+    def _window(self, value: Loose, way: Route, keys: Keys) -> Placed:
         """A source and its window."""
         columns = value.columns
         if value.weight is not None:
@@ -118,12 +113,16 @@ class Builder:
         numbered = tuple((column_name(i), e) for i, (_, e) in enumerate(columns))
         op = Source(value.scan.stream, conjunction(list(value.keep)), numbered)
         schema = Schema(tuple(Field(n, e.type) for n, e in columns))
-        source = self._add(op, (), schema, False, self._streams(value))
-        window: Operator = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
-        if value.scan.stream.static:
-            window, streams = StaticRows(self.begins), self.domain or tuple(sorted(s for s, _ in self.begins))
-        at = self._add(window, (Edge(source, way),), schema, False, streams, fifo=True)
-        rows = Placed(Edge(at, Here()), schema, False, keys, everywhere=isinstance(way, Everywhere))
+        static = value.scan.stream.static
+        streams = self.domain or (() if static else (value.scan.stream.name,))
+        source = self._add(op, (), schema, False, streams)
+        sent = Placed(Edge(source, way), schema, False, keys, everywhere=isinstance(way, Everywhere))
+        if static:
+            rows = self.apply(StaticRows(self.begins), [sent], schema, False)
+        else:
+            window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
+            at = self._add(window, (sent.edge,), schema, False, streams, fifo=True)
+            rows = replace(sent, edge=Edge(at))
         if value.weight is not None:
             weight = Names(rows).column(value.weight)
             rows = self.apply(Signed(weight), [rows], value.schema, True)
@@ -150,19 +149,55 @@ class Builder:
         self, op: Operator, args: Sequence[Placed], schema: Schema, signed: bool, keys: KeysOf | None = None
     ) -> Placed:
         """The result of an operator; ``keys``: its spread, from those of its arguments (None: as the first one's)."""
+        streams = tuple(sorted({s for a in args for s in self._own(a.edge.vertex)} | {s for s, _ in op.begins}))
         if op.stateful:
-            args = self._as_before(op, args)
-        streams = tuple(sorted({s for a in args for s in self.vertices[a.edge.vertex].streams}))
+            args = self._as_before(op, args, streams)
         index = self._add(op, tuple(a.edge for a in args), schema, signed, streams)
         spread = _within(args[0].keys if keys is None else keys(args), schema)
-        return Placed(Edge(index, Here()), schema, signed, spread, everywhere=all(a.everywhere for a in args))
+        made = Placed(Edge(index), schema, signed, spread, everywhere=all(a.everywhere for a in args))
+        self.spreads[index] = made.spread
+        return made
 
-    def _as_before(self, op: Operator, args: Sequence[Placed]) -> list[Placed]:
-        """The arguments on the shards that have the operator's state."""
+    def _own(self, vertex: int) -> tuple[str, ...]:
+        """The streams below a vertex, whatever time it was given to share."""
+        v = self.vertices[vertex]
+        return self._own(v.inputs[0].vertex) if isinstance(v.op, TimeWindow | Signed) else v.streams
+
+    def _as_before(self, op: Operator, args: Sequence[Placed], streams: tuple[str, ...]) -> list[Placed]:
+        """The arguments on the shards that have the operator's state, windows on sources in the operator's time."""
         id = vertex_id(op, [self.vertices[a.edge.vertex].id for a in args], self.domain)
         now = tuple("everywhere" if a.everywhere else a.spread for a in args)
         wanted = self.places.wanted(id, now)
-        return [a if w == n or w is None else _rerouted(a, w) for a, n, w in zip(args, now, wanted, strict=True)]
+        found = []
+        for a, n, w in zip(args, now, wanted, strict=True):
+            sent = a if w == n or w is None else self._rerouted(a, w)
+            found.append(replace(sent, edge=self._timed(sent.edge, streams)))
+        return found
+
+    def _rerouted(self, value: Placed, spread: Spread) -> Placed:
+        """The value sent to where its reader's state is."""
+        way, keys = _way(spread, value.schema)
+        edge = Edge(value.edge.vertex) if self.spreads.get(value.edge.vertex) == spread else self._sent(value.edge, way)
+        return replace(value, edge=edge, keys=keys, everywhere=spread == "everywhere")
+
+    def _sent(self, edge: Edge, way: Route) -> Edge:
+        """Rows sent on another route: what only reads a source's rows moves along."""
+        v = self.vertices[edge.vertex]
+        if not (isinstance(v.op, TimeWindow | Signed) and isinstance(edge.route, Here)):
+            return Edge(edge.vertex, way)
+        return Edge(self._again(v, self._sent(v.inputs[0], way), v.streams))
+
+    def _timed(self, edge: Edge, streams: tuple[str, ...]) -> Edge:
+        """A window on a source in the time of its reader: what comes too late for that is late."""
+        v = self.vertices[edge.vertex]
+        if not isinstance(v.op, TimeWindow | Signed) or not isinstance(edge.route, Here) or self.domain:
+            return edge
+        below = v.inputs[0] if isinstance(v.op, TimeWindow) else self._timed(v.inputs[0], streams)
+        return Edge(self._again(v, below, streams))
+
+    def _again(self, v: Vertex, below: Edge, streams: tuple[str, ...]) -> int:
+        schema = Schema(tuple(Field(n, t) for n, t in zip(v.names, v.types, strict=True)))
+        return self._add(v.op, (below,), schema, v.signed, streams, v.fifo)
 
     def _add(
         self, op: Operator, inputs: tuple[Edge, ...], schema: Schema, signed: bool, streams: tuple[str, ...],
@@ -203,7 +238,7 @@ class Builder:
     def merge(self, parts: Sequence[Placed], weights: tuple[int, ...], schema: Schema) -> Placed:
         """All rows of the parts, with weights. A part that runs ahead of the others waits (``Merge.hold``)."""
         signed = min(weights) < 0 or any(p.signed for p in parts)
-        ahead = len({self.vertices[p.edge.vertex].streams for p in parts}) > 1
+        ahead = len({self._own(p.edge.vertex) for p in parts}) > 1
         made = self.apply(Merge(weights, hold=ahead), parts, schema, signed, lambda args: _common_keys(args, schema))
         return replace(made, endless=all(p.endless for p in parts))
 
@@ -222,19 +257,15 @@ def _common_keys(parts: Sequence[Placed], schema: Schema) -> Keys:
     return tuple(frozenset(schema.names[i] for i in k) for k in shared) if all(shared) else None
 
 
-def _rerouted(value: Placed, spread: Spread) -> Placed:
-    """The value sent to where its reader's state is."""
+def _way(spread: Spread, schema: Schema) -> tuple[Route, Keys]:
+    """The route to a place, and how a value of this schema is spread there."""
     match spread:
-        case "everywhere":
-            return replace(value, edge=Edge(value.edge.vertex, Everywhere()), keys=None, everywhere=True)
         case ():
-            return replace(value, edge=Edge(value.edge.vertex, Single()), keys=(), everywhere=False)
+            return Single(), ()
         case tuple():
-            names = value.schema.names
-            keys = tuple(frozenset([names[int(c[1:])]]) for c in spread)
-            return replace(value, edge=Edge(value.edge.vertex, Keyed(spread)), keys=keys, everywhere=False)
+            return Keyed(spread), tuple(frozenset([schema.names[int(c[1:])]]) for c in spread)
         case _:
-            return value
+            return Everywhere(), None
 
 
 def _within(keys: Keys, schema: Schema) -> Keys:

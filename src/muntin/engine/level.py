@@ -60,7 +60,7 @@ def run_level(
         inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
         if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
             inputs = [_on_time(graph, vertex, shard, inputs[0], progress, output)]
-        ctx = _context(graph, number, shard, progress)
+        ctx = _context(graph, number, shard, progress, states)
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
         if meter is not None:
@@ -100,8 +100,13 @@ def _on_time(
     return rows.where(~late)
 
 
-def _context(graph: Graph, number: int, shard: int, progress: Progress) -> Context:
+def _context(graph: Graph, number: int, shard: int, progress: Progress, states: States) -> Context:
     vertex, hints = graph.vertices[number], graph.hints[number]
+    memory = hints.memory
+    if memory is not None:  # what the vertices beside it leave
+        level, users = graph.levels[number], graph.used_by[number]
+        beside = (v for v in states if v != number and graph.levels[v] == level and graph.used_by[v] & users)
+        memory -= sum(states[v].size() for v in beside)
     return Context(
         progress.before,
         progress.watermark,
@@ -112,7 +117,7 @@ def _context(graph: Graph, number: int, shard: int, progress: Progress) -> Conte
         fifo=tuple(graph.vertices[e.vertex].fifo for e in vertex.inputs),
         functions=graph.functions,
         scan=hints.scan,
-        memory=hints.memory,
+        memory=memory,
         home=shard == 0,
     )
 

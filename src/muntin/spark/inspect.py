@@ -1,4 +1,4 @@
-"""What a checkpoint holds, read from its files alone: queries, vertices, since when, rows, bytes. Needs no Spark run."""
+"""What a checkpoint holds, read from its files alone: queries, vertices, since when, rows, bytes. Needs no JVM."""
 
 from __future__ import annotations
 

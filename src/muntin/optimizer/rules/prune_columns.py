@@ -85,6 +85,9 @@ def _join(node: Join, used: Names) -> Node:
     parts: list[Node] = []
     for part in node.parts:
         own = [c for c in rest if names(c) and names(c) <= have(part)] if isinstance(part, Scan) else []
+        others = used | names_of(c for c in rest if c not in own)
+        if names_of(own) <= others:  # nothing to be had
+            own = []
         rest = [c for c in rest if c not in own]
         parts.append(Filter(part, conjunction(own)) if own else part)
     wanted = used | names_of(rest)
