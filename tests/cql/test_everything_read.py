@@ -132,7 +132,7 @@ PHRASES = (
 _TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\w+|[^\w\s]")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(st.data())
 def test_words_put_into_a_text_are_read(data: st.DataObject) -> None:
     """A phrase of SQL at any place of a good text: an error with its place, or another plan."""
