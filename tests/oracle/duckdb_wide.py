@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 import duckdb
-from duckdb_oracle import Answer, _ceil, _connection, _load
+from duckdb_oracle import Answer, _ceil, _connection, _load, exact_averages
 from generate_wide import INNER_COLUMNS, SPLIT, TABLE_KINDS, WideCase, WideQuery, WideSource
 
 FOREVER = 2**62
@@ -346,6 +346,6 @@ def _tick(t: str, step: int, origin: int) -> str:
 
 
 def _in_duckdb(text: str) -> str:
-    text = text.replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
+    text = exact_averages(text).replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
     text = text.replace("LEFT SEMI JOIN", "SEMI JOIN").replace("LEFT ANTI JOIN", "ANTI JOIN")
     return re.sub(r"COLLECT\((\S+?)\)", r"COALESCE(list_sort(list(\1) FILTER (\1 IS NOT NULL)), [])", text)

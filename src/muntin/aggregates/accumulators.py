@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from muntin.core.errors import DataError
 from muntin.kernels import sums
+from muntin.kernels.decimals import average, fits_decimal
 from muntin.kernels.hashing import as_float64, as_int64, decimal_words, validity_of
 from muntin.kernels.schedule import Schedule
 from muntin.state.keyed_table import KeyedTable
@@ -87,9 +88,10 @@ class CountValues:
 
 @dataclass(frozen=True)
 class SumExact:
-    """SUM and AVG of integers and decimals: 128-bit sums (AVG never overflows; SUM outside its type is an error).
+    """SUM and AVG of integers and decimals, exact inside whatever their size; a result outside its type is an error.
 
-    ``weights``: over pane partials, the column with how many values each stands for.
+    AVG of decimals is a decimal, rounded half up; AVG of integers a double. ``weights``: over pane partials, the column
+    with how many values each stands for.
     """
 
     name: str
@@ -103,29 +105,43 @@ class SumExact:
         column = ev.rows.column(self.arg)
         low, high = int128_words(column)
         weights = _weights(ev.rows, self.weights)
-        out_low, out_high, out_count = (np.empty(len(plan.group), np.int64) for _ in range(3))
-        s_low, s_high, s_count = (table.counter(f"{self.name}.{part}") for part in ("low", "high", "n"))
+        out_low, out_high, out_over, count = (np.empty(len(plan.group), np.int64) for _ in range(4))
+        s_low, s_high, s_over, s_count = (table.counter(f"{self.name}.{part}") for part in ("low", "high", "over", "n"))
         sums.sum_int128(
             ev.group, ev.sign, validity_of(column), low, high, weights, plan.ev_end, plan.em_end,
-            s_low, s_high, s_count, plan.group, out_low, out_high, out_count,
+            s_low, s_high, s_over, s_count, plan.group, out_low, out_high, out_over, count,
         )  # fmt: skip
-        none = out_count == 0
         if self.fn == "avg":
-            total = np.empty(len(out_low))
-            sums.int128_to_double(out_low, out_high, total)
-            scale = column.type.scale if pa.types.is_decimal(column.type) else 0
-            with np.errstate(invalid="ignore", divide="ignore"):
-                return pa.array(total / out_count / 10.0**scale, mask=none)
-        return self._sum(out_low, out_high, none)
+            return self._average(out_low, out_high, out_over, count, column.type)
+        return self._sum(out_low, out_high, out_over, count == 0)
 
-    def _sum(self, low: Ints, high: Ints, none: NDArray[np.bool_]) -> pa.Array:
+    def _average(self, low: Ints, high: Ints, over: Ints, count: Ints, held: pa.DataType) -> pa.Array:
+        none = count == 0
+        if not pa.types.is_decimal(self.type):
+            total = np.empty(len(low))
+            sums.int128_to_double(low, high, total)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return pa.array(total / count, mask=none)
+        out_low, out_high, out_over = (np.empty(len(low), np.int64) for _ in range(3))
+        average(low, high, over, count, 10 ** (self.type.scale - held.scale), out_low, out_high, out_over)
+        return self._decimals(out_low, out_high, out_over, none)
+
+    def _sum(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
         if pa.types.is_decimal(self.type):
-            return decimals(low, high, none, self.type)
+            return self._decimals(low, high, over, none)
         if not (sums.fits_int64(low, high) | none).all():
             raise DataError(
                 f"SUM over {self.arg} is outside 64 bits; sum a DECIMAL or DOUBLE instead (CAST the argument)"
             )
         return pa.array(low, mask=none)
+
+    def _decimals(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
+        if not (fits_decimal(low, high, over, self.type.precision) | none).all():
+            raise DataError(
+                f"{self.fn.upper()} over {self.arg} is outside DECIMAL({self.type.precision}, {self.type.scale}); "
+                "aggregate a DOUBLE or a DECIMAL of fewer digits instead (CAST the argument)"
+            )
+        return decimals(low, high, none, self.type)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from muntin.aggregates.accumulators import decimals, int128_words
 from muntin.aggregates.extremes import order_keys
 from muntin.aggregates.user_defined import states
 from muntin.kernels import panes
+from muntin.kernels.decimals import fits_decimal
 from muntin.kernels.hashing import validity_of
 from muntin.kernels.keys import first_rows, key_ids
 from muntin.kernels.sums import fits_int64
@@ -29,6 +30,8 @@ ROWS = "__n"
 """How many rows a partial stands for."""
 
 Ints = NDArray[np.int64]
+Words = tuple[Ints, Ints, Ints]
+"""Sums as words of 128-bit integers, and how many times 2**128 is to be added."""
 Wanted = Mapping[str, frozenset[str]]
 """By argument column ("" for COUNT(*)): the partials wanted of it, among count, sum, min, max and the states of
 user-defined aggregates (``udaf:name``)."""
@@ -80,23 +83,23 @@ def fold_panes(
     return folded.take(pa.array(np.argsort(start, kind="stable")))
 
 
-def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, tuple[Ints, Ints]]:
-    """The sums by argument, as the words of 128-bit integers."""
+def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, Words]:
+    """The sums by argument."""
     columns = {n: rows.column(n) for n, parts in wanted.items() if "sum" in parts}
     return {n: panes.fold_int128(ids, count, validity_of(c), *int128_words(c)) for n, c in columns.items()}
 
 
-def _outgrown(rows: pa.RecordBatch, words: Mapping[str, tuple[Ints, Ints]], count: int) -> NDArray[np.bool_]:
-    """Which partials have a sum that 64 bits do not hold: their rows are kept as they are."""
+def _outgrown(rows: pa.RecordBatch, words: Mapping[str, Words], count: int) -> NDArray[np.bool_]:
+    """Which partials have a sum that 64 bits (a decimal of 38 digits) do not hold: their rows are kept as they are."""
     split = np.zeros(count, np.bool_)
-    for name, (low, high) in words.items():
-        if not pa.types.is_decimal(rows.column(name).type):
-            split |= ~fits_int64(low, high)
+    for name, (low, high, over) in words.items():
+        decimal = pa.types.is_decimal(rows.column(name).type)
+        split |= ~(fits_decimal(low, high, over, 38) if decimal else fits_int64(low, high))
     return split
 
 
-def _sums(rows: pa.RecordBatch, name: str, ids: Ints, count: int, words: tuple[Ints, Ints]) -> pa.Array:
-    column, (low, high) = rows.column(name), words
+def _sums(rows: pa.RecordBatch, name: str, ids: Ints, count: int, words: Words) -> pa.Array:
+    column, (low, high, _) = rows.column(name), words
     none = np.zeros(count, np.bool_)
     if column.null_count:
         none = panes.fold_count(ids, count, validity_of(column)) == 0

@@ -61,6 +61,8 @@ class AggregateCalls:
             raise place_of(node, self.text).error(
                 "IGNORE NULLS and RESPECT NULLS go with FIRST and LAST: the others skip NULLs"
             )
+        if isinstance(node.this, exp.IgnoreNulls | exp.RespectNulls):
+            raise place_of(node, self.text).error("write IGNORE NULLS or RESPECT NULLS, once")
         return [logic("not", Call("is_null", (made.arg,), BOOL))] if isinstance(node, exp.IgnoreNulls) else []
 
     def _call(self, node: exp.Expr) -> Agg:
@@ -154,6 +156,8 @@ def _type(fn: str, t: pa.DataType) -> pa.DataType:
             return pa.int64()
         case "sum" if pa.types.is_decimal(t):
             return bounded_decimal(min(38, t.precision + 10), t.scale)
+        case "avg" if pa.types.is_decimal(t):
+            return pa.decimal128(min(38, t.precision + 4), min(38, t.scale + 4))
         case "sum":
             return pa.int64() if pa.types.is_integer(t) else pa.float64()
         case "collect":

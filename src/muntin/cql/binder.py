@@ -7,6 +7,7 @@ from typing import cast
 from sqlglot import exp
 
 from muntin.core.errors import QueryError
+from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.dialect import ToStream
 from muntin.cql.output_windows import check_internal
@@ -37,9 +38,11 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
 
 def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     ctx = Context(text, catalog, options)
-    tree = stream_of_list(unwrapped(parse(text)))
-    kind, body = _wrapper(tree)
-    node = relation(ctx, body)
+    parsed = parse(text)
+    with every_argument_read(parsed, text):
+        tree = stream_of_list(unwrapped(parsed))
+        kind, body = _wrapper(tree)
+        node = relation(ctx, body)
     check_internal(ctx, tree, node)
     query = BoundQuery(text, Output(node, kind or _default_kind(node)), options)
     check_plan(ctx, tree, query.root)

@@ -60,10 +60,22 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.DayOfYear: ("dayofyear", ("this",)), exp.WeekOfYear: ("weekofyear", ("this",)), exp.Hour: ("hour", ("this",)),
     exp.Minute: ("minute", ("this",)), exp.Second: ("second", ("this",)),
 }  # fmt: skip
-_ODD_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression",),
-    exp.Round: ("truncate",),
+_TWO = ("this", "expression")
+ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((*_COMPARISONS, *_ARITHMETIC), _TWO),
+    **{kind: parts for kind, (_, parts) in _FUNCTIONS.items()},
+    exp.Trim: ("this", "position"), exp.Paren: ("this",), exp.Column: ("this", "table", "db", "catalog"),
+    exp.Identifier: ("this", "quoted"), exp.And: _TWO, exp.Or: _TWO, exp.Not: ("this",), exp.Neg: ("this",),
+    exp.Literal: ("this", "is_string"), exp.Boolean: ("this",), exp.Null: (), exp.HexString: ("this",),
+    exp.Interval: ("this", "unit"), exp.IntervalSpan: _TWO, exp.Var: ("this",), exp.Cast: ("this", "to"),
+    exp.TryCast: ("this", "to", "safe"), exp.DataType: ("this", "expressions", "nested", "values"),
+    exp.DataTypeParam: ("this",),
+    exp.Between: ("this", "low", "high"), exp.In: ("this", "expressions", "query", "unnest"), exp.Exists: ("this",),
+    exp.Is: _TWO, exp.NullSafeNEQ: _TWO, exp.Like: (*_TWO, "negate"), exp.ILike: (*_TWO, "negate"),
+    exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
+    exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
 }  # fmt: skip
+"""By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
 _AGGREGATE_HINTS = {
     "WHERE": "conditions on aggregates belong in HAVING",
     "ON": "conditions on aggregates belong in HAVING",
@@ -189,7 +201,7 @@ class ExprBinder:
                 return self._to_date(node)
             case exp.TimestampTrunc(unit=exp.Var(this=unit)):
                 return date_trunc(str(unit), self.bind(node.this))
-            case exp.Extract():
+            case exp.Extract(this=exp.Var()):
                 return extract(node.this.name, self.bind(node.expression))
             case exp.Anonymous():
                 return self._named(node)
@@ -198,8 +210,6 @@ class ExprBinder:
 
     def _to_date(self, node: exp.TsOrDsToDate) -> Expr:
         """TO_DATE without a format; functions of dates have it around their argument, too."""
-        if node.args.get("format"):
-            raise place_of(node, self.text).unsupported("TO_DATE takes no format here: write CAST(... AS DATE)")
         e, around = self.bind(node.this), node.parent
         if isinstance(e, Literal) and isinstance(e.value, str):
             return literals.date(e.value)
@@ -245,8 +255,6 @@ class ExprBinder:
         name, parts = _FUNCTIONS[type(node)]
         if isinstance(node, exp.Trim):
             name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), name)
-        if any(node.args.get(a) for a in _ODD_ARGUMENTS.get(type(node), ())):
-            raise place_of(node, self.text).unsupported(f"this form of {name.upper()} is not supported")
         return functions.build(name, [self.bind(a) for a in _arguments(node, parts)])
 
     def _named(self, node: exp.Anonymous) -> Expr:
@@ -304,13 +312,20 @@ class ExprBinder:
     def _cast(self, node: exp.Cast) -> Expr:
         if isinstance(node, exp.TryCast) and node.args.get("safe"):
             raise place_of(node, self.text).unsupported("TRY_CAST is not supported: write CAST")
-        to = from_spark(node.args["to"].sql(dialect="spark"))
+        to = self._type(node.args["to"])
         e = self.bind(node.this)
         if isinstance(e, Literal) and isinstance(e.value, str):
             return _cast_text(e.value, to, self.zone)
         if not _castable(e.type, to):
             raise TypeClash(f"cannot cast {describe(e)} to {to_spark(to)}")
         return coerce(e, to)
+
+    def _type(self, node: exp.DataType) -> pa.DataType:
+        """The type that a cast names; lengths, as in VARCHAR(5), are refused: values keep theirs."""
+        to = from_spark(node.sql(dialect="spark"))
+        if node.expressions and not pa.types.is_decimal(to):
+            raise TypeClash(f"{node.sql(dialect='spark')} in CAST: types have no length here, write {to_spark(to)}")
+        return to
 
     def _unsupported(self, node: exp.Expr) -> Exception:
         place = place_of(node, self.text)

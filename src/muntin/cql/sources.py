@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from muntin.core.errors import QueryError, UnsupportedError
+from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.dialect import StreamRef, ToStream, WindowSpec
 from muntin.cql.output_windows import Relation, streamed
@@ -90,9 +91,10 @@ class Sources:
         inside = self.ctx.inside(view)
         try:
             tree = parse(view.text)
-            if isinstance(tree, ToStream) and tree.args["kind"] != "wstream":
-                return self._windowed(streamed(inside, tree, False, self.relation), spec, at)
-            node = self.relation(inside, tree)
+            with every_argument_read(tree, view.text):
+                if isinstance(tree, ToStream) and tree.args["kind"] != "wstream":
+                    return self._windowed(streamed(inside, tree, False, self.relation), spec, at)
+                node = self.relation(inside, tree)
         except UnsupportedError as e:
             raise at.unsupported(f"in view {view.name}: {e}") from None
         except QueryError as e:

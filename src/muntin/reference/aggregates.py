@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
@@ -66,10 +66,14 @@ def _sum(values: Sequence[Any], type_: pa.DataType) -> Any:
     return checked_int(sum(values), type_)
 
 
-def _avg(values: Sequence[Any], type_: pa.DataType) -> float:
+def _avg(values: Sequence[Any], type_: pa.DataType) -> Any:
     if isinstance(values[0], float):
         total = float_sum(values)
         return total / len(values)
+    if pt.is_decimal(type_):
+        units = sum((Fraction(v) for v in values), Fraction(0)) / len(values) * 10**type_.scale
+        half_up = math.floor(abs(units) + Fraction(1, 2)) * (1 if units > 0 else -1)
+        return fit_decimal(Decimal(half_up).scaleb(-type_.scale, Context(prec=100)), type_)
     return float(sum((Fraction(v) for v in values), Fraction(0)) / len(values))
 
 
