@@ -19,7 +19,7 @@ from user_aggregates import PLAIN, with_code
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.reference import ResultRow, run
@@ -38,7 +38,7 @@ def feeds(case: WideCase) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def batches_of(case: Case, query: PhysicalQuery, rng: Random, most: int) -> list[dict[str, pa.Table]]:
+def batches_of(case: Case, query: QueryPlan, rng: Random, most: int) -> list[dict[str, pa.Table]]:
     """The rows of the streams and tables that the query reads, cut at random; static tables come first."""
     known = {s.name: s for s in query.streams}
     every = case.streams | (feeds(case) if isinstance(case, WideCase) else {})
