@@ -14,6 +14,9 @@ from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
 
 
+NONE = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))
+
+
 @dataclass
 class Watch(Meter):
     """A meter that also keeps start, expiry and sign of every row that a vertex emits."""
@@ -28,9 +31,18 @@ class Watch(Meter):
         sign = np.ones(len(out), np.int8) if out.sign is None else out.sign
         self.rows.setdefault(vertex, []).append((out.ts, out.exp, sign))
 
-    def observed(self, vertex: int) -> Pattern | None:
-        """The pattern of all rows of a vertex together; None if it has emitted none."""
-        start, exp, sign = (np.concatenate(x) for x in zip(*self.rows.get(vertex, [([], [], [])]), strict=True))
+    def signs(self, vertex: int) -> set[int]:
+        """The signs that rows of a vertex had."""
+        return {s for _, _, sign in self.rows.get(vertex, []) for s in np.unique(sign).tolist()}
+
+    def observed(self, vertex: int, announced: bool = False) -> Pattern | None:
+        """The pattern of all rows of a vertex together; None if it has emitted none. ``announced``: a '-' at the very
+        instant that the row's expiry told is no negative tuple (as in changes that are shown to users)."""
+        steps = self.rows.get(vertex, [])
+        start, exp, sign = (np.concatenate(x) for x in zip(NONE, *steps, strict=True))
+        if announced:
+            told = (sign < 0) & (start == exp)
+            start, exp, sign = start[~told], exp[~told], sign[~told]
         if len(start) == 0:
             return None
         if (sign < 0).any():

@@ -134,7 +134,7 @@ class Merge(Described):
         return held_back(state, "waiting", whole, ctx) if self.hold else whole
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
-        """STR where rows are taken away; rows of two windows leave in an order of their own, which is nobody's."""
+        """STR where rows are taken away; rows of different windows leave in another order than they came."""
         hardest = Pattern.STR if min(self.weights) < 0 else max(inputs)
         return Pattern.WK if hardest is Pattern.WKS and len(inputs) > 1 else hardest
 

@@ -69,14 +69,28 @@ def pattern(node: Node) -> Pattern:
         case SemiJoin() | OuterJoin() | Apply() | TopK():
             return Pattern.STR  # a row of one input takes results of the other away, or brings them back
         case SetOp(kind="union_all", left=left, right=right):
-            # rows of two windows leave in an order of their own
+            # rows of two windows leave in the order in which they came only if the windows are equally long
             hardest = max(pattern(left), pattern(right))
-            return Pattern.WK if hardest is Pattern.WKS else hardest
+            return Pattern.WK if hardest is Pattern.WKS and _lifetime(node) is None else hardest
         case SetOp():
             return Pattern.STR
         case Output(input=child, kind=kind):
             # the streams of insertions, deletions and whole answers are append-only; a change stream keeps its pattern
             return pattern(child) if kind == "changes" else Pattern.MON
+
+
+def _lifetime(node: Node) -> Window | None:
+    """The window that alone says how long a row of the node stays; None if there is none."""
+    match node:
+        case Scan(window=window) | Rewindow(window=window):
+            return window
+        case Filter(input=child) | Project(input=child):
+            return _lifetime(child)
+        case SetOp(kind="union_all", left=left, right=right):
+            mine = _lifetime(left)
+            return mine if mine == _lifetime(right) else None
+        case _:
+            return None
 
 
 def _has_internal(node: Node) -> bool:

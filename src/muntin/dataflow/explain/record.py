@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muntin.dataflow.explain.joins import join_lines
+from muntin.dataflow.explain.patterns import patterns_of
 from muntin.dataflow.explain.words import Render, input_names, input_title, show_of
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Here, route_text
@@ -123,14 +124,6 @@ def _lines(node: Node, render: Render, known: Statistics, strategy: Strategy, de
     yield LogicalLine(depth, node_text(node, render), pattern(node), flow.rate, flow.size, cost)
     for child in node.inputs:
         yield from _lines(child, render, known, strategy, depth + 1)
-
-
-def patterns_of(graph: Graph) -> tuple[Pattern, ...]:
-    """The update pattern of each vertex's rows."""
-    found: list[Pattern] = []
-    for v in graph.vertices:
-        found.append(v.op.pattern([found[e.vertex] for e in v.inputs]))
-    return tuple(found)
 
 
 def graph_record(graph: Graph, queries: Sequence[str], render: Render, measured: Meter | None = None) -> GraphRecord:
