@@ -65,7 +65,7 @@ def byte_size(value: int | str, what: str) -> int:
 
 
 def query_options(options: Mapping[str, Any]) -> QueryOptions:
-    """The options of ``Session.sql`` as the planner takes them. Raises ConfigError for unknown ones and wrong values."""
+    """The options of ``Session.sql`` as the planner takes them. Raises ConfigError for unknown and wrong ones."""
     unknown = [k for k in options if k not in _OPTIONS]
     if unknown:
         raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")

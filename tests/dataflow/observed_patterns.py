@@ -13,7 +13,6 @@ from muntin.engine.meter import Meter
 from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
 
-
 NONE = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))
 
 

@@ -18,8 +18,8 @@ from user_aggregates import PLAIN, with_code
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
-from muntin.dataflow.planner import plan_query
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.reference import ResultRow, run

@@ -20,8 +20,8 @@ from test_local_matches_wide import answered, feeds
 from muntin.core.errors import UnsupportedError
 from muntin.core.time import NEVER
 from muntin.cql.binder import bind
-from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.plan.nodes import BoundQuery
 from muntin.reference import ResultRow, run
 from muntin.state.pane_store import PaneStore

@@ -1,7 +1,7 @@
 """A graph as a drawing: levels from top to bottom, in each its vertices in layers, arrows with patterns.
 
-A layout of our own, since Graphviz is a program that may not be there: a vertex stands one layer below the lowest of its
-level that it takes; the vertices of a layer stand side by side. Arrows of exchanges are dashed.
+A layout of our own, since Graphviz is a program that may not be there: a vertex stands one layer below the lowest
+of its level that it takes; the vertices of a layer stand side by side. Arrows of exchanges are dashed.
 """
 
 from __future__ import annotations
