@@ -17,7 +17,7 @@ from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
-from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.meter import Meter
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
@@ -64,6 +64,22 @@ def byte_size(value: int | str, what: str) -> int:
     if size <= 0:
         raise ConfigError(f'{what}: {value!r} is not a size; write bytes, or text as "512 MB"')
     return size
+
+
+def query_options(options: Mapping[str, Any]) -> QueryOptions:
+    """The options of ``Session.sql`` as the planner takes them. Raises ConfigError for unknown and wrong ones."""
+    unknown = [k for k in options if k not in _OPTIONS]
+    if unknown:
+        raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
+    given = dict(options)
+    for key in ("origin", "granule"):
+        if key in given:
+            given[key] = microseconds(given[key], key)
+    if given.get("skew", "keep") not in ("keep", "split"):
+        raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
+    if "memory" in given:
+        given["memory"] = byte_size(given["memory"], "option memory")
+    return QueryOptions(**given)
 
 
 class Session:
@@ -247,29 +263,24 @@ class Session:
         self.queries[name] = query
         return query
 
-    def explain(self, text: str, **options: Any) -> str:
+    def explain(self, text: str | None = None, form: str = "text", **options: Any) -> str:
         """The plan of a query that is not registered; the text may start with EXPLAIN or EXPLAIN ANALYZE.
 
-        EXPLAIN ANALYZE runs it: see ``Query.explain``.
+        EXPLAIN ANALYZE runs it: see ``Query.explain``. Without a text: the graph of all registered queries together,
+        each operator with the queries that share it. Raises ConfigError where there are none.
         """
-        from muntin.dataflow.explain_words import asked
+        from muntin.dataflow.explain import asked, explain_graph
 
+        if text is None:
+            if not self.queries:
+                raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
+            graph = Graph.of([q.physical for q in self.queries.values()])
+            return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
-        return Query(self, "", self._bind(found.text, options)).explain(analyze=found.analyze)
+        return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
-        unknown = [k for k in options if k not in _OPTIONS]
-        if unknown:
-            raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
-        given = dict(options)
-        for key in ("origin", "granule"):
-            if key in given:
-                given[key] = microseconds(given[key], key)
-        if given.get("skew", "keep") not in ("keep", "split"):
-            raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
-        if "memory" in given:
-            given["memory"] = byte_size(given["memory"], "option memory")
-        return bind(text, self.catalog, QueryOptions(**given))
+        return bind(text, self.catalog, query_options(options))
 
     def write_late(
         self,
@@ -364,7 +375,7 @@ class Query:
         return self.physical.result_schema
 
     def explain(self, form: str = "text", analyze: bool = False) -> str:
-        """Plans, update patterns, rules that fired, stages, cost; ``form``: text, json, dot or svg.
+        """Plans, update patterns, rules that fired, cost, graph; ``form``: text, json, dot or svg.
 
         ``analyze``: run the query over its inputs, which must be batch DataFrames and fit into this process, and add
         what every operator did. Raises ConfigError for streaming ones (``metrics`` counts those).

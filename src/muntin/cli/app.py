@@ -105,17 +105,29 @@ def state(
 
 @app.command()
 def explain(
-    query: Annotated[str, typer.Argument(metavar="FILE|TEXT|-", help="A file (.cql), the text, or - for stdin.")],
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|TEXT|-", help="A file (.cql), the text, - for stdin, or a job (.toml): all of its queries."
+        ),
+    ],
     job: JobOption = None,
     stream: StreamOption = None,
     bounds: BoundsOption = None,
     form: Annotated[PlanForm, typer.Option("--format", help="How to show it.")] = "text",
     run: Annotated[bool, typer.Option("--analyze", help="Run it over the files (Parquet) and count.")] = False,
 ) -> None:
-    """Show how a query would run: plans, update patterns, rules, stages, cost. Parquet streams need no JVM."""
+    """Show how a query would run: plans, update patterns, rules, cost, graph. Parquet streams need no JVM."""
     with reported():
         from muntin.cli.wiring import read_text
 
+        if query.endswith(".toml"):
+            if run or bounds or job or stream:
+                raise ConfigError(f"{query}: the graph of a job takes none of --analyze, --bounds, --job and --stream")
+            from muntin.cli.job_graph import job_graph
+
+            typer.echo(job_graph(load_job(Path(query)), form))
+            return
         text = CONTEXT.reading(*read_text(query, sys.stdin.read))
         inputs = inputs_of(load_job(job) if job else None, stream or [])
         typer.echo(_explained(text, inputs, bounds, form, run))
@@ -123,7 +135,7 @@ def explain(
 
 def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text", run: bool = False) -> str:
     """The plan of a text, with or without EXPLAIN [ANALYZE] before it."""
-    from muntin.dataflow.explain_words import asked
+    from muntin.dataflow.explain import asked
 
     found = asked(text)
     run = run or found.analyze

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from muntin.core.errors import BudgetError
 from muntin.dataflow.graph import Graph
-from muntin.optimizer.plan_text import spark_text
 from muntin.state.shard_state import ShardState
 
 
@@ -21,8 +20,10 @@ def check_memory(graph: Graph, level: int, states: Mapping[int, ShardState], sha
         sizes = {v: states[v].size() for v in own}
         held = sum(sizes.values())
         if held > budget:
+            from muntin.dataflow.explain.words import words_of  # only where it is needed: workers load this module
+
             largest = sorted(sizes.items(), key=lambda x: -x[1])
-            parts = ", ".join(f"{graph.vertices[v].op.words(spark_text)}: {_text(n)}" for v, n in largest if n)
+            parts = ", ".join(f"{words_of(graph, v)}: {_text(n)}" for v, n in largest if n)
             raise BudgetError(
                 f"level {level} holds {_text(held)} of state on shard {shard}, more than the {_text(budget)} that the "
                 f"option memory allows ({parts}); shorten the windows, use more shards, or allow more. Nothing of this "

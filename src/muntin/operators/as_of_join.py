@@ -49,10 +49,11 @@ class AsOfJoin(Described):
         return as_of_join(self, state, "op", combined(inputs), ctx)
 
     def words(self, show: Show) -> str:
-        on = "; ".join(" = ".join(k) for k in zip(*self.keys, strict=True)) or "nothing"
-        return f"join as of the row's start on {on}"
+        on = "; ".join(" = ".join(show.columns(k)) for k in zip(*self.keys, strict=True)) or "nothing"
+        where = "" if self.condition == TRUE else f" where {show(self.condition)}"
+        return f"{'outer ' if self.outer else ''}join as of the row's start on {on}{where}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return "hash index of the relation's rows"
 
 

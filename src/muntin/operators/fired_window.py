@@ -49,7 +49,7 @@ class FiredWindow(Described):
     def words(self, show: Show) -> str:
         return f"window that moves every {self.rows} rows: {window_text(self.window)}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return "rows since the last firing that a later one may show"
 
 

@@ -65,8 +65,9 @@ class GroupAggregate(Described):
         return group_aggregate(self, state, "op", inputs[0], ctx, marks)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
-        """A new value replaces the old one whenever a row comes or goes."""
-        return Pattern.STR if self.emit == "changes" else Pattern.MON
+        """A new value replaces the old one whenever a row comes or goes; a group without values stays while rows do."""
+        lasts = not self.aggs and inputs[0] is Pattern.MON
+        return Pattern.MON if lasts or self.emit == "snapshots" else Pattern.STR
 
     def words(self, show: Show) -> str:
         if not self.aggs:
@@ -74,7 +75,7 @@ class GroupAggregate(Described):
         by = ", ".join(show(e) for _, e in self.groups) or "nothing"
         return f"aggregate {', '.join(agg_text(a, show) for _, a in self.aggs)} by {by}, emit {self.emit}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         if inputs[0] is Pattern.STR:
             return STRUCTURES[Pattern.STR]
         return f"{STRUCTURES[inputs[0]]}{' of partials' if self.panes else ''}; group table"

@@ -67,8 +67,9 @@ class Materialize(Described):
     def words(self, show: Show) -> str:
         return f"materialize, emit {self.emit}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
-        return STRUCTURES[inputs[0]]
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        whole = self.emit == "snapshots" and inputs[0] is Pattern.MON
+        return "all rows" if whole else STRUCTURES[inputs[0]]
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class Insertions(Described):
     def words(self, show: Show) -> str:
         return "insertions"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
-        return STRUCTURES[inputs[0]]
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        return "rows that start later"
 
 
 

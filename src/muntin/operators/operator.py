@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
-from muntin.plan.exprs import Expr
+from muntin.operators.naming import is_number
+from muntin.plan.exprs import Column, Expr, map_columns
 from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
 
-Show = Callable[[Expr], str]
-"""Renders an expression for people."""
+
+@dataclass(frozen=True)
+class Show:
+    """Renders an operator's expressions for people, who know the columns c0, c1, ... of its inputs as ``names`` (a name
+    that is not there stays as it is). ``render``: an expression as text."""
+
+    render: Callable[[Expr], str]
+    names: tuple[str, ...] = ()
+
+    def __call__(self, e: Expr) -> str:
+        return self.render(map_columns(e, lambda c: Column(self.column(c.name), c.type)))
+
+    def column(self, name: str) -> str:
+        """A column of the inputs by its name for people."""
+        known = is_number(name) and int(name[1:]) < len(self.names)
+        return self.names[int(name[1:])] if known else name
+
+    def columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Several columns."""
+        return tuple(map(self.column, names))
 
 
 Begins = tuple[tuple[str, int], ...]
@@ -48,7 +68,7 @@ class Operator(Protocol):
         """What it does, for EXPLAIN."""
         ...
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         """What it remembers, for EXPLAIN; "" for nothing."""
         ...
 
@@ -67,6 +87,6 @@ class Described:
         """As the first input's."""
         return inputs[0]
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         """Nothing."""
         return ""

@@ -134,11 +134,15 @@ class Merge(Described):
         return held_back(state, "waiting", whole, ctx) if self.hold else whole
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
-        """STR where rows are taken away, else the hardest."""
-        return Pattern.STR if min(self.weights) < 0 else max(inputs)
+        """STR where rows are taken away; rows of different windows leave in another order than they came."""
+        hardest = Pattern.STR if min(self.weights) < 0 else max(inputs)
+        return Pattern.WK if hardest is Pattern.WKS and len(inputs) > 1 else hardest
 
     def words(self, show: Show) -> str:
         return "merge " + ", ".join("+" if w > 0 else "-" for w in self.weights)
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        return "rows of instants that are not complete" if self.hold else ""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Restore(Described):
         shown = "answers" if self.whole else "insertions"
         return f"restore what came and went between instants, emit {shown}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return "what came and went since the last evaluation instant"
 
 

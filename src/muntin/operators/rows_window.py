@@ -56,9 +56,9 @@ class RowsWindow(Described):
         return Pattern.STR
 
     def words(self, show: Show) -> str:
-        return f"number the rows and window them: {window_text(Rows(self.count, self.slide, self.by))}"
+        return f"number the rows and window them: {window_text(Rows(self.count, self.slide, show.columns(self.by)))}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return "the last rows of each partition, numbered"
 
 

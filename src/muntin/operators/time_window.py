@@ -74,7 +74,7 @@ class StaticRows(Described):
     def words(self, show: Show) -> str:
         return "static rows, there from the query's first instant on"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return "the rows, until that instant is known"
 
 

@@ -48,7 +48,7 @@ class TopRows(Described):
     def words(self, show: Show) -> str:
         return f"first {self.count} rows by {', '.join(show(e) + (' desc' if d else '') for e, d, _ in self.keys)}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return "all rows in order, and those shown"
 
 

@@ -72,22 +72,22 @@ class GraphJoin(Described):
         return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
 
     def words(self, show: Show) -> str:
-        edges = [" = ".join(c for _, c in k) for k in self.classes] + [show(c) for c in self.conditions]
+        edges = [" = ".join(show.column(c) for _, c in k) for k in self.classes] + [show(c) for c in self.conditions]
         passing = f", input {self.passing[0]} passing through" if self.passing else ""
         new = "" if self.origins is None else f", for new rows of {', '.join(map(str, self.origins))} alone"
         graph = "; ".join(edges) or "(cross product)"
         return f"join of {len(self.columns)} inputs over the graph {graph}{passing}{new}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         expiry = ", ".join(INDEXED[p] for p in inputs)
-        return f"panes of each input, {self._entries()} (expiry: {expiry})"
+        return f"panes of each input, {self._entries(show)} (expiry: {expiry})"
 
-    def _entries(self) -> str:
+    def _entries(self, show: Show) -> str:
         """The indexes of each input, in words."""
         found = []
         for i, indexes in enumerate(self.indexes):
-            hashed = [f"hash({', '.join(self.index_columns(i, x))})" for x in indexes]
-            sorted_by = [f"sorted({c})" for c in self.band_columns(i)]
+            hashed = [f"hash({', '.join(show.columns(self.index_columns(i, x)))})" for x in indexes]
+            sorted_by = [f"sorted({show.column(c)})" for c in self.band_columns(i)]
             found.append(" + ".join(hashed + sorted_by) or "scanned")
         return "; ".join(found)
 

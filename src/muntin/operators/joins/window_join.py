@@ -62,10 +62,10 @@ class WindowJoin(Described):
         return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
 
     def words(self, show: Show) -> str:
-        on = "; ".join(" = ".join(k) for k in zip(*self.keys, strict=True)) or "nothing (cross product)"
+        on = "; ".join(" = ".join(show.columns(k)) for k in zip(*self.keys, strict=True)) or "nothing (cross product)"
         return f"join of {len(self.keys)} windows on {on}"
 
-    def keeps(self, inputs: Sequence[Pattern]) -> str:
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
 
 

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from muntin.dataflow.stage import Input, SourceInput
-
 Statistics = Mapping[str, Any]
-"""A join's statistics on one shard, as its state keeps them (``operators.join_statistics``)."""
+"""A join's statistics on one shard (``operators.joins.join_statistics.estimates_of``)."""
 
 
-def join_lines(statistics: Statistics, inputs: Sequence[Input | None]) -> tuple[str, ...]:
-    """Lines for people: inputs, the order that new rows of each visit the others in, and revisions of it."""
-    names = [_name(i, source) for i, source in enumerate(inputs)]
+def join_lines(statistics: Statistics, names: Sequence[str]) -> tuple[str, ...]:
+    """Lines for people: inputs (by ``names``), the order that new rows of each visit the others in, revisions of it."""
     return (*_inputs(statistics, names), *_orders(statistics, names), *_changes(statistics, names))
-
-
-def _name(i: int, source: Input | None) -> str:
-    return source.alias if isinstance(source, SourceInput) else f"#{i}"
 
 
 def _inputs(statistics: Statistics, names: Sequence[str]) -> Iterator[str]:
