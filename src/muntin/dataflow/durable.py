@@ -16,11 +16,11 @@ from typing import Literal as OneOf
 from muntin.core.errors import ConfigError, StoreError
 from muntin.dataflow.builder import Places, Spread
 from muntin.dataflow.codec import decode, encode
+from muntin.dataflow.explain.words import words_of
 from muntin.dataflow.graph import Graph, QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
-from muntin.optimizer.plan_text import spark_text
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery, Scan
 from muntin.plan.rewriting import map_scans
@@ -107,7 +107,8 @@ def take_up(
 
 def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
     """What those operators do that have state and were not there before."""
-    return [v.op.words(spark_text) for v in plan.vertices if v.op.stateful and v.id not in known]
+    graph = plan.graph
+    return [words_of(graph, i) for i in graph.stateful if graph.vertices[i].id not in known]
 
 
 def _gone_on(
@@ -174,7 +175,7 @@ def _durable(
         v = graph.vertices[number]
         since = known[v.id].since if v.id in known else batch
         where = spread.get(v.id) or (known[v.id].places if v.id in known else ())
-        vertices[v.id] = DurableVertex(since, graph.levels[number], where, v.op.words(spark_text))
+        vertices[v.id] = DurableVertex(since, graph.levels[number], where, words_of(graph, number))
     queries = {
         name: DurableQuery(
             asked[name].bound.text, _options(plan), question_of(asked[name].bound), plan.id,

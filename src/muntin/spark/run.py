@@ -15,8 +15,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from muntin import __version__
 from muntin.core.errors import ConfigError, StoreError
+from muntin.core.version import VERSION
 from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
@@ -74,7 +74,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     before = newest_before(stored, found.next_batch)
     if before is None and found.next_batch > 0:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
-    taken = take_up(before, job.asked, found.next_batch, __version__, job.on_change)
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change)
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
     job = replace(job, queries=taken.plans)
