@@ -66,7 +66,7 @@ def test_short_memory_leaves_out_indexes_and_changes_no_answer() -> None:
 
 
 def test_state_beyond_the_budget_is_an_error_that_names_the_operators() -> None:
-    with pytest.raises(BudgetError, match=r"level . holds .* KB of state on shard 0, .*join of 3 inputs over the graph .*: .* KB"):
+    with pytest.raises(BudgetError, match=r"level . holds .* KB of state on shard 0, .*join of 3 inputs over .* KB"):
         run(40_000)
 
 
