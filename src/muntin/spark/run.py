@@ -105,11 +105,19 @@ class Run:
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _held: threading.Event = field(default_factory=threading.Event)
+    _failure: BaseException | None = None
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
         if self._stopping.is_set():
             self._hold(letters.sparkSession)
+        try:
+            self._batch(letters, batch_id)
+        except BaseException as e:  # Spark would hand on its text alone, without class and traceback
+            self._failure = e
+            raise
+
+    def _batch(self, letters: DataFrame, batch_id: int) -> None:
         outlets = [o for mine in self.spec.outlets for o in mine]
         for outlet in outlets:
             discard(outlet, batch_id)
@@ -168,11 +176,15 @@ class Run:
 
     @property
     def exception(self) -> BaseException | None:
-        """What ended the run, as Muntin's own error where it is one; None while it runs and after a clean end."""
+        """What ended the run: Muntin's own error, what a sink's function raised, or Spark's exception; None while it
+        runs and after a clean end."""
         if self._stopping.is_set():
             return None
         found = self.query.exception()
-        return unwrapped(found) if found is not None else None
+        return self._cause_of(found) if found is not None else None
+
+    def _cause_of(self, end: BaseException) -> BaseException:
+        return unwrapped(end if self._failure is None else self._failure)
 
     def stop(self, timeout: float = 600.0) -> None:
         """Let the current batch finish, commit and end; a batch that takes longer than ``timeout`` seconds is cut off.
@@ -200,15 +212,20 @@ class Run:
         except StreamingQueryException as e:
             if self._stopping.is_set():
                 return True
-            raise unwrapped(e) from e
-        return True if timeout is None else bool(ended)
+            failed = self._cause_of(e)
+        else:
+            return True if timeout is None else bool(ended)
+        raise failed  # outside of the handler, so that it keeps its own cause and traceback
 
     def process_all_available(self) -> None:
         """Wait until everything that the sources have now is processed. For tests and notebooks."""
         try:
             self.query.processAllAvailable()
         except StreamingQueryException as e:
-            raise unwrapped(e) from e
+            failed = self._cause_of(e)
+        else:
+            return
+        raise failed
 
     def heartbeat(self, ts: int, *streams: str) -> None:
         """Declare event time before ``ts`` (microseconds) complete, on the named streams or on all of them."""

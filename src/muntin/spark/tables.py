@@ -36,7 +36,7 @@ DELETES = ("-", "d", "delete", "update_preimage")
 AT, ADD = "__at", "__add"
 
 BAD_OP = "muntin.core.errors.DataError: "
-"""Prefix by which ``failures.unwrapped`` knows an error that the JVM raised for us."""
+"""How an error that an expression raises for us begins: ``failures.unwrapped`` makes a DataError of it."""
 
 
 def static_feed(df: DataFrame, name: str) -> DataFrame:
