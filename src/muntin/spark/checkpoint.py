@@ -41,8 +41,7 @@ def read_checkpoint(path: str) -> Checkpoint:
     Raises StoreError when its record is unreadable or newer.
     """
     path = files.absolute(path)
-    metadata = files.read(files.join(path, "metadata"))
-    query_id = json.loads(metadata)["id"] if metadata else None
+    progress = progress_of(path)
     raw = files.read(files.join(path, RECORD))
     record = None
     if raw is not None:
@@ -57,11 +56,54 @@ def read_checkpoint(path: str) -> Checkpoint:
                 f"checkpoint {path} has format {record.get('format')}, this version of Muntin reads {FORMAT}; "
                 "use the version that wrote it, or start a new checkpoint"
             )
-    return Checkpoint(path, query_id, _last(path, "offsets"), _last(path, "commits"), record)
+    return Checkpoint(path, progress.query_id, progress.planned, progress.committed, record)
 
 
 def _last(path: str, log: str) -> int:
-    return max((int(n) for n in files.names(files.join(path, log)) if n.isdigit()), default=-1)
+    return max(_numbers(path, log), default=-1)
+
+
+def _numbers(path: str, log: str) -> list[int]:
+    return [int(n) for n in files.names(files.join(path, log)) if n.isdigit()]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a checkpoint of any streaming query has come: Spark's query id, the last batches planned and committed
+    (-1: none)."""
+
+    path: str
+    query_id: str | None
+    planned: int
+    committed: int
+
+
+def progress_of(path: str) -> Progress:
+    """Read Spark's own part of a checkpoint directory, which may not exist yet."""
+    path = files.absolute(path)
+    metadata = files.read(files.join(path, "metadata"))
+    query_id = json.loads(metadata)["id"] if metadata else None
+    return Progress(path, query_id, _last(path, "offsets"), _last(path, "commits"))
+
+
+def rewind(found: Progress, batch: int) -> None:
+    """Let Spark repeat every batch after ``batch`` (-1: all), the first of them over the same offsets.
+
+    Raises StoreError, before anything is deleted, where Spark no longer keeps what it needs for that.
+    """
+    wanted = {n for n in (batch, batch + 1) if n >= 0}
+    missing = wanted.difference(_numbers(found.path, "offsets"))
+    if missing or (batch >= 0 and batch not in _numbers(found.path, "commits")):
+        raise StoreError(
+            f"the state of batches {batch + 1} to {found.committed} is not in the pane store, and checkpoint "
+            f"{found.path} no longer says what batch {batch + 1} had read; restore both from a backup, or start with a "
+            "new checkpoint"
+        )
+    for log, keep in (("offsets", batch + 1), ("commits", batch)):  # the last commit goes last: a crash is mended too
+        for number in sorted(_numbers(found.path, log), reverse=log == "offsets"):
+            if number > keep:
+                for name in (str(number), f".{number}.crc"):
+                    files.delete(files.join(found.path, log, name))
 
 
 def stream_record(stream: Stream) -> dict[str, Any]:

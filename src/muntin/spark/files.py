@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -75,6 +76,13 @@ def names(path: str) -> list[str]:
     system, inside = resolve(path)
     found = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
     return sorted(f.base_name for f in found)
+
+
+def delete(path: str) -> None:
+    """Delete a file; one that is not there is no error."""
+    system, inside = resolve(path)
+    with suppress(FileNotFoundError):
+        system.delete_file(inside)
 
 
 def write_atomically(path: str, data: bytes) -> None:

@@ -10,11 +10,10 @@ from muntin.core.errors import ConfigError
 from muntin.dataflow.stage import PhysicalQuery
 from muntin.spark import files
 from muntin.spark.cells import DriverStore
+from muntin.spark.live_frame import LOCATION, LiveFrame
 from muntin.spark.metrics import Metrics, combine
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.tables import write_tables
-
-_LOCATION = "spark.sql.streaming.checkpointLocation"
 
 
 def result_frame(
@@ -31,21 +30,22 @@ def result_frame(
     if live:
         streams = tuple(s for s in streams if not s.static)
     spec, plans = plan_pipeline(streams, {name: query}, shards, partitions)
-    if live:
-        spec = with_store(spec, store_of(spark, query, store))
-        write_tables(spec, frames)
-    return build(spec, plans, frames)
+    if not live:
+        return build(spec, plans, frames)
+    spec = with_store(spec, store_of(spark, query, store))
+    write_tables(spec, frames)
+    return LiveFrame.of(build(spec, plans, frames), spec)
 
 
 def store_of(spark: SparkSession, query: PhysicalQuery, store: str | None) -> str:
     """Where the query keeps its windows. Raises ConfigError when nothing says so."""
     base = store
     if base is None:
-        location = spark.conf.get(_LOCATION, None)
+        location = spark.conf.get(LOCATION, None)
         base = files.join(location, "muntin") if location else None
     if base is None:
         raise ConfigError(
-            f"a live query keeps its windows on disk: give Session(spark, store=<directory or URI>), set {_LOCATION}, "
+            f"a live query keeps its windows on disk: give Session(spark, store=<directory or URI>), set {LOCATION}, "
             "or use session.start(checkpoint)"
         )
     return files.join(files.absolute(base), query.signature)

@@ -35,6 +35,11 @@ from muntin.state.shard_state import Chunk, ShardState
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _FILE = re.compile(r"(\d+)\.([A-Za-z0-9_-]+)\.(.*)\Z")
 
+_UNREAD = (
+    "(Where a function of foreachBatch did not read all rows of a batch that was committed: start it over "
+    "query.to_df(), not over a union or a view of it, and the batch is repeated.) "
+)
+
 
 @dataclass(frozen=True)
 class CommitStats:
@@ -117,7 +122,7 @@ class PaneStore:
         if lost and not sparse:
             raise StoreError(
                 f"version {version} of the pane store at {self._here()} is incomplete: no manifest has "
-                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. {ADVICE}"
+                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. {_UNREAD}{ADVICE}"
             )
         return states
 
@@ -249,7 +254,7 @@ class PaneStore:
         return StoreError(
             f"the pane store at {self._here()} is {'older' if older else 'newer'} than the checkpoint: the checkpoint "
             f"asks for {asked}, the store holds versions {held[0]} to {held[-1]}. "
-            f"{'Restore the store that belongs to the checkpoint' if older else 'Use the checkpoint of this store'}, "
+            f"{_UNREAD + 'Restore the store of the checkpoint' if older else 'Use the checkpoint of this store'}, "
             "or start with a new checkpoint"
         )
 
