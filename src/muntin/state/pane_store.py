@@ -122,7 +122,8 @@ class PaneStore:
         if lost and not sparse:
             raise StoreError(
                 f"version {version} of the pane store at {self._here()} is incomplete: no manifest has "
-                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. {_UNREAD}{ADVICE}"
+                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. "
+                f"{_UNREAD}{ADVICE}"
             )
         return states
 
