@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest_spark import SECOND, Feed, bag, events
 
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, StoreError
 from muntin.session import Session
 from muntin.spark.outlets import Outlet, Part, discard, publish, same_in_parquet
 from muntin.spark.sinks import Sink
@@ -68,6 +68,15 @@ def test_a_part_that_is_cut_off_is_never_seen(tmp_path: Path) -> None:
     publish(outlet, 0)
     assert written(tmp_path).equals(ROWS)
     assert [p.name for p in (tmp_path / "batch=0").iterdir() if p.name.startswith(".")] == []
+
+
+def test_files_that_went_before_they_were_published_are_an_error(tmp_path: Path) -> None:
+    outlet = Outlet("parquet", str(tmp_path))
+    put(outlet, 3, "part-0", ROWS)
+    publish(outlet, 3)
+    with pytest.raises(StoreError, match="_batch=3, which the workers wrote a moment ago, is gone"):
+        publish(outlet, 3)
+    assert written(tmp_path).equals(ROWS)
 
 
 def test_a_black_hole_counts(tmp_path: Path) -> None:

@@ -65,6 +65,19 @@ def test_a_function_that_reads_some_of_a_batch_or_none(spark: Any, inputs: dict[
     assert all(row in everything for row in bag(until(seen[2], 20 * FILES * SECOND - SECOND)))
 
 
+def test_a_batch_without_a_row_or_a_partition_leaves_its_version(spark: Any, tmp_path: Path) -> None:
+    """The first seconds of this source: offsets that move, and no partition to read."""
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 1).option("rampUpTime", "10000s").load()
+    session = Session(spark, shards=4)
+    session.stream("r", rate.selectExpr("timestamp AS ts", "value % 3 AS k"))
+    session.sql("SELECT k, COUNT(*) AS n FROM r [RANGE 5 SECONDS SLIDE 1 SECOND] GROUP BY k").write(
+        "parquet", str(tmp_path / "out")
+    )
+    for batch in range(2):  # a second run goes on from the version that the first one left
+        session.start(str(tmp_path / "cp"), "available_now").await_termination()
+        assert (tmp_path / "out" / f"batch={batch}" / "_SUCCESS").exists()
+
+
 def test_a_batch_that_was_committed_without_its_state_is_repeated(
     spark: Any, inputs: dict[str, Feed], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

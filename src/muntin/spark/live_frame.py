@@ -116,9 +116,9 @@ def run_whole(spec: PipelineSpec, func: ForeachBatch) -> ForeachBatch:
     def on_batch(df: AnyFrame, batch: int) -> None:
         query_id = df.sparkSession.sparkContext.getLocalProperty(_ID) or ""
         func(df, batch)
-        if not _committed(spec, query_id, batch):
+        if not is_whole(spec, query_id, batch):
             df.write.format("noop").mode("overwrite").save()
-        if not _committed(spec, query_id, batch):
+        if not is_whole(spec, query_id, batch):
             raise StoreError(
                 f"batch {batch} was not run whole: not every task left its state, although all of them were asked for. "
                 "Nothing is lost: the next run repeats the batch; write all of query.to_df(), and select from the batch"
@@ -127,7 +127,7 @@ def run_whole(spec: PipelineSpec, func: ForeachBatch) -> ForeachBatch:
     return on_batch
 
 
-def _committed(spec: PipelineSpec, query_id: str, batch: int) -> bool:
+def is_whole(spec: PipelineSpec, query_id: str, batch: int) -> bool:
     """Whether every task of the batch has left its version. Cost: the names of the manifests, level by level."""
     tasks = {f"slot{slot}" for slot in slots_of_shards(spec.shards, spec.partitions)}
     for level in range(spec.levels):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from muntin.core.errors import StoreError
 from muntin.spark import files
 
 FLUSH_ROWS = 1 << 17
@@ -97,12 +98,20 @@ def discard(outlet: Outlet, batch: int) -> None:
 
 
 def publish(outlet: Outlet, batch: int) -> None:
-    """Driver, after a batch ran: let readers see its files, instead of those of an earlier attempt."""
+    """Driver, after a batch ran: let readers see its files, instead of those of an earlier attempt.
+
+    Raises StoreError when they are gone: some worker writes at least an empty file in every batch.
+    """
     if not outlet.path:
         return
     source, target = _pending(outlet, batch), files.join(outlet.path, f"batch={batch}")
-    _remove(target)
     system, inside = files.resolve(source)
+    if system.get_file_info(inside).type != fs.FileType.Directory:
+        raise StoreError(
+            f"{source}, which the workers wrote a moment ago, is gone: was {outlet.path} emptied while the query runs? "
+            "Nothing of this batch was committed; start again, and it is repeated"
+        )
+    _remove(target)
     left = [f for f in system.get_file_info(fs.FileSelector(inside)) if f.base_name.startswith(".")]
     for file in left:  # of tasks that were cut off
         system.delete_file(file.path)

@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, InternalError
 from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
@@ -23,6 +23,7 @@ from muntin.spark.cells import COLLECT_EVERY, DriverStore
 from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, write_record
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
+from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pack import Task
@@ -125,6 +126,8 @@ class Run:
             self._write(letters.persist(), batch_id)
         else:
             _run_whole(letters)
+        if not is_whole(self.spec, self.query_id, batch_id):
+            raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
         for outlet in outlets:
             publish(outlet, batch_id)
         self._after(batch_id)
