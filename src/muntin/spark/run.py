@@ -93,6 +93,14 @@ def trigger_of(text: str | None) -> dict[str, Any]:
     raise ConfigError(f'trigger {text!r} is not known; use "available_now", an interval as "10 seconds", or none')
 
 
+class CutOff(Exception):
+    """Ends a batch that was interrupted. Spark tells that from a failure by the text, which it searches with a pattern
+    that recurs at every character: the texts that Py4J makes of an interruption overflow the JVM's stack."""
+
+    def __str__(self) -> str:
+        return "py4j.protocol.Py4JJavaError: An error occurred while calling it off: java.lang.InterruptedException"
+
+
 @dataclass
 class Run:
     """A running pipeline. ``query`` is Spark's own handle."""
@@ -110,13 +118,23 @@ class Run:
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
-        if self._stopping.is_set():
-            self._hold(letters.sparkSession)
         try:
+            if self._stopping.is_set():
+                self._hold(letters.sparkSession)
             self._batch(letters, batch_id)
         except BaseException as e:  # Spark would hand on its text alone, without class and traceback
+            if self._interrupted():
+                raise CutOff from None
             self._failure = e
             raise
+
+    def _interrupted(self) -> bool:
+        """Whether a batch that fails does so because its query was told to end."""
+        query = getattr(self, "query", None)  # unset while the first batch overtakes what started it
+        try:
+            return self._held.is_set() or (query is not None and not query.isActive)
+        except Exception:  # the JVM is gone
+            return False
 
     def _batch(self, letters: DataFrame, batch_id: int) -> None:
         outlets = [o for mine in self.spec.outlets for o in mine]
@@ -181,8 +199,6 @@ class Run:
     def exception(self) -> BaseException | None:
         """What ended the run: Muntin's own error, what a sink's function raised, or Spark's exception; None while it
         runs and after a clean end."""
-        if self._stopping.is_set():
-            return None
         found = self.query.exception()
         return self._cause_of(found) if found is not None else None
 
@@ -213,8 +229,6 @@ class Run:
         try:
             ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         except StreamingQueryException as e:
-            if self._stopping.is_set():
-                return True
             failed = self._cause_of(e)
         else:
             return True if timeout is None else bool(ended)
