@@ -5,6 +5,7 @@ They are known by the exceptions' conditions, never by a search in their texts: 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +14,17 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
 
 from muntin.core import errors
+from muntin.state.files import write_error
 
 _MODULE = errors.__name__ + "."
+
+_DISK = {
+    "No space left on device": errno.ENOSPC,
+    "Disk quota exceeded": errno.EDQUOT,
+    "Read-only file system": errno.EROFS,
+}
+_OF_FILES = ("IOException", "FileNotFoundException", "FileSystemException", "FSError")
+"""Java's exceptions of files have no code: the class, and how the message ends."""
 
 GONE = "the Java process that runs Spark has ended; start again: a run goes on from its checkpoint"
 """Said for every call into a JVM that is no longer there."""
@@ -25,7 +35,7 @@ def unwrapped(error: BaseException) -> BaseException:
 
     Cost: some calls into the JVM for an exception of Spark's, nothing for any other.
     """
-    raised = _named(_raised(error))
+    raised = _named(_raised(error)) or _of_disk(error)
     if raised is None:
         return error
     raised.__cause__ = error
@@ -52,6 +62,20 @@ def _raised(error: BaseException) -> str:
         return next(filter(None, map(_told, _spark_exceptions(error))), "")
     except (Py4JError, AssertionError):  # the JVM that knows is gone
         return ""
+
+
+def _of_disk(error: BaseException) -> errors.MuntinError | None:
+    """For a file that the JVM (Spark's logs of offsets and commits, its shuffles) could not write."""
+    try:
+        for each in _spark_exceptions(error):
+            first = next(iter(str(getattr(each, "_desc", "")).splitlines()), "")
+            kind, reason = first.partition(":")[0].rpartition(".")[2], first.rstrip(")")
+            code = next((c for text, c in _DISK.items() if reason.endswith(text)), None)
+            if kind in _OF_FILES and code is not None:
+                return write_error(first, OSError(code, ""), "what Spark writes (its checkpoint, shuffles, sinks)")
+    except (Py4JError, AssertionError):
+        return None
+    return None
 
 
 def _spark_exceptions(error: BaseException) -> Iterator[PySparkException]:
