@@ -86,6 +86,30 @@ def test_a_black_hole_counts(tmp_path: Path) -> None:
     assert part.rows == 3 and list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_formats_of_text_keep_microseconds(spark: Any, tmp_path: Path, form: str) -> None:
+    """Also where the zone of the session is at an odd offset; a format that the user gives is theirs."""
+    rows = (
+        "SELECT TIMESTAMP'2020-01-01 00:00:00.000001 UTC' AS ts, TIMESTAMP_NTZ'2020-01-01 00:00:00.999999' AS n, 1 v "
+        "UNION ALL SELECT TIMESTAMP'1801-01-01 00:00:00.5 UTC', TIMESTAMP_NTZ'1801-01-01 00:00:00', 2"
+    )
+    schema = "ts TIMESTAMP, n TIMESTAMP_NTZ, v INT"
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        for number, other in enumerate(("UTC", "Asia/Kathmandu", "America/New_York")):
+            spark.conf.set("spark.sql.session.timeZone", other)
+            df = spark.sql(rows)
+            Sink(form, str(tmp_path / "out")).write(df, number)
+            back = spark.read.format(form).schema(schema).load(str(tmp_path / "out" / f"batch={number}"))
+            assert sorted(back.collect()) == sorted(df.collect())
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    Sink(form, str(tmp_path / "own"), options={"TimestampFormat": "yyyy"}).write(spark.sql("SELECT now() AS ts"), 0)
+    (part,) = (tmp_path / "own" / "batch=0").glob("part-*")
+    assert len(part.read_text().strip().strip('"{}')) < 12
+
+
 @pytest.mark.parametrize(
     "type, same",
     [
