@@ -32,7 +32,7 @@ from muntin.spark.pipeline import plan_pipeline
 from muntin.spark.shards import Place
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import EVENT_TIME, PipelineSpec
-from muntin.spark.tables import StaticTables
+from muntin.spark.tables import StaticTables, file_of
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
@@ -230,7 +230,7 @@ def test_a_static_table_is_taken_up_once_and_whole(tmp_path: Path) -> None:
     spec = plan_pipeline((stream,), {"q": plan_query(bind(text, catalog))}, shards=4, partitions=2)[0]
     spec = replace(spec, tables=str(tmp_path))
     rows = pa.table({"k": range(40), "label": ["no", "yes"] * 20, "__at": [ALWAYS] * 40, "__add": [True] * 40})
-    with pa.ipc.new_stream(str(tmp_path / "dim.arrow"), rows.schema) as writer:
+    with pa.ipc.new_stream(str(tmp_path / file_of("dim")), rows.schema) as writer:
         writer.write_table(rows)
     inputs = spec.queries[0].stages[0].inputs
     at = next(i for i, s in enumerate(inputs) if isinstance(s, SourceInput) and s.stream.static)

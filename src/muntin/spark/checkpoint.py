@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from muntin.core.errors import ConfigError, StoreError
 from muntin.plan.catalog import Stream
 from muntin.spark import files
 
-FORMAT = 1
+FORMAT = 2
 RECORD = "muntin.json"
 
 
@@ -43,20 +44,32 @@ def read_checkpoint(path: str) -> Checkpoint:
     path = files.absolute(path)
     progress = progress_of(path)
     raw = files.read(files.join(path, RECORD))
-    record = None
-    if raw is not None:
-        try:
-            record = json.loads(raw)
-        except ValueError as e:
-            raise StoreError(
-                f"{files.join(path, RECORD)} is damaged ({e}); restore the checkpoint or start a new one"
-            ) from e
-        if record.get("format") != FORMAT:
-            raise StoreError(
-                f"checkpoint {path} has format {record.get('format')}, this version of Muntin reads {FORMAT}; "
-                "use the version that wrote it, or start a new checkpoint"
-            )
+    record = None if raw is None else _decoded(path, raw)
     return Checkpoint(path, progress.query_id, progress.planned, progress.committed, record)
+
+
+def _decoded(path: str, raw: bytes) -> dict[str, Any]:
+    where = files.join(path, RECORD)
+    try:
+        record = json.loads(raw)
+        found = record.get("format")
+    except (ValueError, AttributeError) as e:
+        raise StoreError(f"{where} is damaged ({e}); restore the checkpoint or start a new one") from e
+    if found != FORMAT:
+        raise StoreError(
+            f"checkpoint {path} has format {found}, this version of Muntin reads {FORMAT}; "
+            "use the version that wrote it, or start a new checkpoint"
+        )
+    if record.pop("checksum", None) != _checksum(record):
+        raise StoreError(
+            f"{where} fails its checksum: it was edited or damaged, and the state on disk is read by what it says; "
+            "restore it or start a new checkpoint"
+        )
+    return dict(record)
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _last(path: str, log: str) -> int:
@@ -81,9 +94,22 @@ class Progress:
 def progress_of(path: str) -> Progress:
     """Read Spark's own part of a checkpoint directory, which may not exist yet."""
     path = files.absolute(path)
-    metadata = files.read(files.join(path, "metadata"))
-    query_id = json.loads(metadata)["id"] if metadata else None
+    raw = files.read(files.join(path, "metadata"))
+    query_id = None if raw is None else _query_id(path, raw)
     return Progress(path, query_id, _last(path, "offsets"), _last(path, "commits"))
+
+
+def _query_id(path: str, raw: bytes) -> str:
+    try:
+        found = json.loads(raw)["id"]
+        if isinstance(found, str):
+            return found
+        reason = f"its id is {found!r}"
+    except (ValueError, TypeError, KeyError) as e:
+        reason = f"{type(e).__name__}: {e}"
+    raise StoreError(
+        f"{files.join(path, 'metadata')} is damaged ({reason}); restore the checkpoint or start a new one"
+    )
 
 
 def rewind(found: Progress, batch: int) -> None:
@@ -177,12 +203,13 @@ def since(found: Checkpoint, levels: int) -> tuple[int, ...]:
 
 
 def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int, levels: Sequence[int]) -> None:
-    """Remember streams, shards and levels, atomically."""
+    """Remember streams, shards and levels, atomically, under a checksum."""
     record = {
         "format": FORMAT,
         "shards": shards,
         "streams": [stream_record(s) for s in streams],
         "levels": list(levels),
     }
+    record["checksum"] = _checksum(record)
     files.make_dirs(found.path)
     files.write_atomically(files.join(found.path, RECORD), json.dumps(record, indent=1).encode())

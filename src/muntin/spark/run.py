@@ -31,6 +31,7 @@ from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_stor
 from muntin.spark.shards import LATE_ROWS
 from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
 
@@ -65,6 +66,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     paths_apart(job.sinks)
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
+    job = replace(job, queries=with_key(job.queries, found.path))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     spec = replace(
         with_store(spec, found.store), plain=False, late=job.late is not None, since=since(found, spec.levels)

@@ -13,6 +13,7 @@ from muntin.spark.cells import DriverStore
 from muntin.spark.live_frame import LOCATION, LiveFrame
 from muntin.spark.metrics import Metrics, combine
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
+from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
 
 
@@ -29,10 +30,14 @@ def result_frame(
     streams, live = query.streams, all_streaming(frames, query.streams)
     if live:
         streams = tuple(s for s in streams if not s.static)
-    spec, plans = plan_pipeline(streams, {name: query}, shards, partitions)
+    queries: Mapping[str, PhysicalQuery] = {name: query}
+    if live:
+        where = store_of(spark, query, store)
+        queries = with_key(queries, where)
+    spec, plans = plan_pipeline(streams, queries, shards, partitions)
     if not live:
         return build(spec, plans, frames)
-    spec = with_store(spec, store_of(spark, query, store))
+    spec = with_store(spec, where)
     write_tables(spec, frames)
     return LiveFrame.of(build(spec, plans, frames), spec)
 
