@@ -25,11 +25,12 @@ import pyarrow as pa
 
 from muntin.core.errors import InternalError, StoreError
 from muntin.state import chunk_file, manifest
-from muntin.state.chunk_file import ADVICE, NewChunk, open_chunk_file
+from muntin.state.chunk_file import ADVICE, NewChunk
 from muntin.state.faults import fault
 from muntin.state.files import Files, files_at
 from muntin.state.fingerprint import check_fingerprint
 from muntin.state.manifest import Address, Cell, Entry, Head, Manifest
+from muntin.state.open_files import OPEN
 from muntin.state.shard_state import Chunk, ShardState
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -106,6 +107,7 @@ class PaneStore:
             raise self._no_version(version, sorted(names))
         missing = set(cells)
         known: set[str] = set()
+        named: set[str] = set()
         first = self._manifest_name(version, task) if task else None
         for name in sorted(names[version], key=lambda n: (n != first, n)):
             if not missing:
@@ -118,6 +120,7 @@ class PaneStore:
             if here:
                 states |= {name: self._state(cell) for name, cell in found.cells(here).items()}
                 missing -= here
+                named.update(found.head.files)
         lost = sorted(c for c in missing if c.rpartition("/")[0] in known - {""})
         if lost and not sparse:
             raise StoreError(
@@ -125,6 +128,8 @@ class PaneStore:
                 f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. "
                 f"{_UNREAD}{ADVICE}"
             )
+        if cells:
+            OPEN.keep(f"{self.directory}/data", task, version, named)
         return states
 
     def manifest_names(self) -> dict[int, list[str]]:
@@ -175,7 +180,7 @@ class PaneStore:
             local = self.files.local(path)
         except FileNotFoundError as e:
             raise StoreError(f"{self.files.where(path)} is missing, although a manifest names it. {ADVICE}") from e
-        return open_chunk_file(local).read(address.position)
+        return OPEN.open(local).read(address.position)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
