@@ -23,17 +23,16 @@ from muntin.dataflow.routes import Here, Keyed, Single, route
 from muntin.engine.source import event_times
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.spark import wire
-from muntin.spark.cells import SlotCells
+from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.feeds import StreamPlan
 from muntin.spark.level_run import LevelRun
-from muntin.spark.level_task import cell_of
 from muntin.spark.mail import canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
 from muntin.spark.pack import Packer
 from muntin.spark.pipeline import plan_pipeline
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import EVENT_TIME, PipelineSpec, Resumed
-from muntin.spark.tables import StaticTables
+from muntin.spark.tables import StaticTables, file_of
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
@@ -246,7 +245,7 @@ def test_a_static_table_is_taken_up_once_and_whole(tmp_path: Path) -> None:
     spec = plan_pipeline((stream,), {"q": plan_query(bind(text, catalog))}, shards=4, partitions=2)[0]
     spec = replace(spec, tables=str(tmp_path))
     rows = pa.table({"k": range(40), "label": ["no", "yes"] * 20, "__at": [ALWAYS] * 40, "__add": [True] * 40})
-    with pa.ipc.new_stream(str(tmp_path / "dim.arrow"), rows.schema) as writer:
+    with pa.ipc.new_stream(str(tmp_path / file_of("dim")), rows.schema) as writer:
         writer.write_table(rows)
     found: list[list[Any]] = []
     runs = [LevelRun(spec, 0, shard) for shard in range(4)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from muntin.aggregates.accumulators import Replay
 from muntin.aggregates.multisets import lists
 from muntin.kernels.hashing import validity_of
-from muntin.plan.aggregates import Evaluate, from_bytes, to_bytes
+from muntin.plan.aggregates import Evaluate
 
 Ints = NDArray[np.int64]
 
@@ -52,7 +52,7 @@ class MergedStates:
     def _merged(self, stored: list[bytes]) -> Any:
         state = self.code.aggregate.init()
         for one in stored:  # read anew each time: a merge may hand on its second state, which the next one changes
-            state = self.code.aggregate.merge(state, from_bytes(one))
+            state = self.code.aggregate.merge(state, self.code.unpack(one))
         return self.code.aggregate.finish(state)
 
 
@@ -84,7 +84,7 @@ class RunningState:
             # a copy: an answer may be (part of) the state, which moves on
             results += [deepcopy(code.finish(self._state(next(shown), states, stored))) for _ in range(emitted)]
         for group, state in states.items():
-            stored[group] = to_bytes(state) if counts[group] else None
+            stored[group] = self.code.pack(state) if counts[group] else None
         return pa.array(results, self.type)
 
     def _changes(self, replay: Replay) -> Iterator[tuple[int, int, Any, int]]:
@@ -97,7 +97,7 @@ class RunningState:
 
     def _state(self, group: int, states: dict[int, Any], stored: NDArray[np.object_]) -> Any:
         if group not in states:
-            states[group] = self.code.aggregate.init() if stored[group] is None else from_bytes(stored[group])
+            states[group] = self.code.aggregate.init() if stored[group] is None else self.code.unpack(stored[group])
         return states[group]
 
     def _moved(self, group: int, states: dict[int, Any], stored: NDArray[np.object_], value: Any, times: int) -> Any:
@@ -115,7 +115,7 @@ def states(values: pa.Array, ids: Ints, count: int, code: Evaluate) -> pa.Array:
     ends = np.cumsum(np.bincount(ids[kept], minlength=count))
     sorted_values = values.take(pa.array(order))
     found = [
-        to_bytes(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
+        code.pack(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
         for a, b in pairwise([0, *ends.tolist()])
     ]
     return pa.array(found, pa.binary())

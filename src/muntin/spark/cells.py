@@ -97,6 +97,11 @@ class SlotCells:
                 collect(self.spec.store, self.store.query_id, level, self.spec.retain)
 
 
+def cell_of(spec: PipelineSpec, vertex: int, shard: int) -> str:
+    """Name of a vertex's state on a shard in the pane store."""
+    return f"{spec.graph.vertices[vertex].id}/{shard}"
+
+
 def fingerprint(spec: PipelineSpec) -> dict[str, Any]:
     """What the stored state depends on beside the queries' signatures."""
     streams = {s.name: stream_record(s) | {"schema": {f.name: str(f.type) for f in s.schema}} for s in spec.streams}

@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from muntin.core.errors import InternalError
 from muntin.core.watermark import Header
 from muntin.engine.clocks import CLOCKS, Times, advance
 from muntin.engine.level import LevelOutput
 from muntin.spark import wire
-from muntin.spark.cells import SlotCells
+from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.level_run import LevelRun, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE
 from muntin.spark.outlets import Part
 from muntin.spark.pack import Task
-from muntin.spark.slots import shards_of_slot
+from muntin.spark.slots import shards_of_slot, slot_ids
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.tables import StaticTables
 from muntin.state.shard_state import ShardState
@@ -32,7 +33,7 @@ def level_task(spec: PipelineSpec, level: int) -> Task:
     """The function for ``mapInArrow`` over the letters of one level; a plain pipeline's last yields results."""
 
     def run_level(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        mail = sort_mail(wire.from_batches(batches), level)
+        mail = sort_mail(wire.from_batches(batches), level) or {own_slot(spec): Mail()}
         runs = [SlotRun(spec, level, slot, mail[slot]) for slot in sorted(mail)]
         for run in runs:
             run.run(SlotCells.of_task(spec, level, run.slot))
@@ -42,6 +43,14 @@ def level_task(spec: PipelineSpec, level: int) -> Task:
             yield from wire.to_batches(x for run in runs for x in run.letters)
 
     return run_level
+
+
+def own_slot(spec: PipelineSpec) -> int:
+    """The slot of this Spark partition. A batch may bring it no letter at all: sources whose offsets move without a row
+    (and without a partition) send no header, and Spark takes an empty control source out of the plan."""
+    context = TaskContext.get()
+    assert context is not None
+    return slot_ids(min(spec.partitions, spec.shards))[context.partitionId()]
 
 
 def gather(results: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -160,11 +169,6 @@ class SlotRun:
             own[name] = own.get(name, 0) + value
         domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
         own |= {"watermark": times.watermarks[domain], "now": self.mail.now}
-
-
-def cell_of(spec: PipelineSpec, vertex: int, shard: int) -> str:
-    """Name of a vertex's state on a shard in the pane store."""
-    return f"{spec.graph.vertices[vertex].id}/{shard}"
 
 
 def _arrivals(headers: Sequence[Header]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from muntin.core.errors import ConfigError, StoreError
+from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
 from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
@@ -27,12 +27,14 @@ from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
 from muntin.spark.level_run import LATE_ROWS
+from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.spec import PipelineSpec, Resumed
+from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
 
@@ -77,7 +79,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change)
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
-    job = replace(job, queries=taken.plans)
+    job = replace(job, queries=with_key(taken.plans, found.path))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
     spec = replace(
@@ -109,6 +111,14 @@ def trigger_of(text: str | None) -> dict[str, Any]:
     raise ConfigError(f'trigger {text!r} is not known; use "available_now", an interval as "10 seconds", or none')
 
 
+class CutOff(Exception):
+    """Ends a batch that was interrupted. Spark tells that from a failure by the text, which it searches with a pattern
+    that recurs at every character: the texts that Py4J makes of an interruption overflow the JVM's stack."""
+
+    def __str__(self) -> str:
+        return "py4j.protocol.Py4JJavaError: An error occurred while calling it off: java.lang.InterruptedException"
+
+
 @dataclass
 class Run:
     """A running pipeline. ``query`` is Spark's own handle."""
@@ -122,11 +132,29 @@ class Run:
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _held: threading.Event = field(default_factory=threading.Event)
+    _failure: BaseException | None = None
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
-        if self._stopping.is_set():
-            self._hold(letters.sparkSession)
+        try:
+            if self._stopping.is_set():
+                self._hold(letters.sparkSession)
+            self._batch(letters, batch_id)
+        except BaseException as e:  # Spark would hand on its text alone, without class and traceback
+            if self._interrupted():
+                raise CutOff from None
+            self._failure = e
+            raise
+
+    def _interrupted(self) -> bool:
+        """Whether a batch that fails does so because its query was told to end."""
+        query = getattr(self, "query", None)  # unset while the first batch overtakes what started it
+        try:
+            return self._held.is_set() or (query is not None and not query.isActive)
+        except Exception:  # the JVM is gone
+            return False
+
+    def _batch(self, letters: DataFrame, batch_id: int) -> None:
         outlets = [o for mine in self.spec.outlets for o in mine]
         for outlet in outlets:
             discard(outlet, batch_id)
@@ -134,6 +162,8 @@ class Run:
             self._write(letters.persist(), batch_id)
         else:
             _run_whole(letters)
+        if not is_whole(self.spec, self.query_id, batch_id):
+            raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
         for outlet in outlets:
             publish(outlet, batch_id)
         self._after(batch_id)
@@ -185,11 +215,13 @@ class Run:
 
     @property
     def exception(self) -> BaseException | None:
-        """What ended the run, as Muntin's own error where it is one; None while it runs and after a clean end."""
-        if self._stopping.is_set():
-            return None
+        """What ended the run: Muntin's own error, what a sink's function raised, or Spark's exception; None while it
+        runs and after a clean end."""
         found = self.query.exception()
-        return unwrapped(found) if found is not None else None
+        return self._cause_of(found) if found is not None else None
+
+    def _cause_of(self, end: BaseException) -> BaseException:
+        return unwrapped(end if self._failure is None else self._failure)
 
     def stop(self, timeout: float = 600.0) -> None:
         """Let the current batch finish, commit and end; a batch that takes longer than ``timeout`` seconds is cut off.
@@ -215,17 +247,20 @@ class Run:
         try:
             ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         except StreamingQueryException as e:
-            if self._stopping.is_set():
-                return True
-            raise unwrapped(e) from e
-        return True if timeout is None else bool(ended)
+            failed = self._cause_of(e)
+        else:
+            return True if timeout is None else bool(ended)
+        raise failed  # outside of the handler, so that it keeps its own cause and traceback
 
     def process_all_available(self) -> None:
         """Wait until everything that the sources have now is processed. For tests and notebooks."""
         try:
             self.query.processAllAvailable()
         except StreamingQueryException as e:
-            raise unwrapped(e) from e
+            failed = self._cause_of(e)
+        else:
+            return
+        raise failed
 
     def heartbeat(self, ts: int, *streams: str) -> None:
         """Declare event time before ``ts`` (microseconds) complete, on the named streams or on all of them."""

@@ -21,6 +21,13 @@ FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc"})
 CODECS = {c: c for c in ("snappy", "gzip", "zstd", "none")} | {"uncompressed": "none"}
 """Spark's names of the compressions that the workers write, and Arrow's."""
 
+TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXXXX]",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
+}
+"""How the formats that are text write instants, unless the options say otherwise: Spark's own default stops at
+milliseconds, and rows of a change stream that lie closer together would become equal."""
+
 ForeachBatch = Callable[[DataFrame, int], Any]
 
 
@@ -56,7 +63,7 @@ class Sink:
             self._save(df, batch_id)
 
     def _save(self, df: DataFrame, batch_id: int) -> None:
-        writer = df.write.options(**dict(self.options))
+        writer = df.write.options(**self._options())
         if self.format in FILE_FORMATS:
             assert self.path is not None
             writer.format(self.format).mode("overwrite").save(f"{self.path.rstrip('/')}/batch={batch_id}")
@@ -64,6 +71,11 @@ class Sink:
             writer.mode(self.mode).saveAsTable(self.path or "")
         else:
             writer.format(self.format).mode(self.mode).save(self.path)
+
+    def _options(self) -> dict[str, Any]:
+        given = {key.lower() for key in self.options}
+        times = TIMES if self.format in ("json", "csv") else {}
+        return {**{k: v for k, v in times.items() if k.lower() not in given}, **self.options}
 
     def outlet(self, schema: pa.Schema, checkpoint: str, default: str) -> Outlet | None:
         """What the workers write themselves instead of Spark, for results of this schema; None where Spark must.

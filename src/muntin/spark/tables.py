@@ -6,6 +6,8 @@ when it starts. A stage takes up its shard's rows in the first batch in which it
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, StoreError
 from muntin.core.time import ALWAYS
 from muntin.dataflow.routes import Route, route
 from muntin.engine.source import arrive, ship
@@ -37,7 +39,7 @@ DELETES = ("-", "d", "delete", "update_preimage")
 AT, ADD = "__at", "__add"
 
 BAD_OP = "muntin.core.errors.DataError: "
-"""Prefix by which ``failures.unwrapped`` knows an error that the JVM raised for us."""
+"""How an error that an expression raises for us begins: ``failures.unwrapped`` makes a DataError of it."""
 
 
 def static_feed(df: DataFrame, name: str) -> DataFrame:
@@ -137,7 +139,13 @@ def write_tables(spec: PipelineSpec, frames: Mapping[str, DataFrame]) -> None:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        files.write_atomically(files.join(spec.tables, f"{name}.arrow"), sink.getvalue().to_pybytes())
+        files.write_atomically(files.join(spec.tables, file_of(name)), sink.getvalue().to_pybytes())
+
+
+def file_of(name: str) -> str:
+    """A table's file: names may hold what no file name does, be too long for one, or differ in their case alone."""
+    readable = re.sub(r"[^a-z0-9]+", "_", name.lower())[:40]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:16]}.arrow"
 
 
 @dataclass
@@ -171,10 +179,14 @@ class StaticTables:
 
     def _read(self, stream: Stream) -> pa.RecordBatch:
         assert self.spec.tables is not None
-        path = files.join(self.spec.tables, f"{stream.name}.arrow")
+        path = files.join(self.spec.tables, file_of(stream.name))
         raw = files.read(path)
         if raw is None:
             raise ConfigError(f"table {stream.name!r}: {path} is gone; start the pipeline again")
-        table = pa.ipc.open_stream(raw).read_all().select(list(stream.schema.names)).cast(stream.schema.to_arrow())
+        try:
+            whole_table = pa.ipc.open_stream(raw).read_all()
+        except pa.ArrowInvalid as e:
+            raise StoreError(f"table {stream.name!r}: {path} is damaged ({e}); a new start writes it anew") from e
+        table = whole_table.select(list(stream.schema.names)).cast(stream.schema.to_arrow())
         whole = table.combine_chunks().to_batches()
         return whole[0] if whole else pa.RecordBatch.from_pylist([], schema=table.schema)
