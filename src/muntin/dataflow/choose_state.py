@@ -15,6 +15,7 @@ from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Insertions, Materialize
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.table_feed import TableFeed
 from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import Agg
 from muntin.plan.patterns import Pattern
@@ -79,6 +80,8 @@ def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
             return "the last rows of each partition, numbered"
         case FiredWindow():
             return "rows since the last firing that a later one may show"
+        case TableFeed():
+            return "the table's rows"
         case TopRows():
             return "all rows in order, and those shown"
         case Restore():

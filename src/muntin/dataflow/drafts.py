@@ -16,7 +16,9 @@ from muntin.core.schema import Field, Schema
 from muntin.dataflow.stage import DerivedInput, Input, Op, PhysicalQuery, SourceInput, Stage
 from muntin.operators.compute import Compute
 from muntin.operators.materialize import Materialize
-from muntin.operators.reshape import Endless, Signed
+from muntin.operators.reshape import Endless, Signed, Snap
+from muntin.operators.table_feed import TableFeed
+from muntin.plan.catalog import Table
 from muntin.plan.exprs import TRUE, Column, Expr, conjunction, map_columns
 from muntin.plan.nodes import Scan, TableScan
 from muntin.plan.windows import QueryOptions, Rows, Ticks, Unbounded
@@ -39,8 +41,8 @@ class Loose:
     keep: tuple[Expr, ...] = ()
     marks: bool = False
     """Whether only the instants at which its rows come and go are wanted."""
-    weight: str | None = None
-    """The boolean column that says whether a row comes or goes (the feed of a table that changes)."""
+    updates: Table | None = None
+    """The table that changes, whose feed it is: updates, which ``Drafts.cleaned`` makes rows that come and go."""
     interval: bool = False
     """Whether rows keep their expiry in their interval under strategy "nt" too."""
 
@@ -50,7 +52,7 @@ class Loose:
 
     @property
     def signed(self) -> bool:
-        return self.weight is not None
+        return self.updates is not None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def table(scan: TableScan, ticks: Ticks | None) -> Loose:
     """A table as a value with all its columns: its feed of updates, each in force until a later one."""
     named = tuple((f"{scan.alias}.{f.name}", Column(f.name, f.type)) for f in scan.table.schema)
     feed = Scan(scan.table.feed, scan.alias, Unbounded())
-    return Loose(feed, ticks, named, weight=None if scan.table.kind == "static" else "__add")
+    return Loose(feed, ticks, named, updates=None if scan.table.kind == "static" else scan.table)
 
 
 def loose(scan: Scan, ticks: Ticks | None) -> Loose:
@@ -126,6 +128,8 @@ class Drafts:
     def __init__(self, options: QueryOptions) -> None:
         self.options = options
         self.stages: list[Draft] = []
+        self.tables: dict[tuple[str, int, tuple[str, ...] | None], Placed] = {}
+        """The rows of tables that change, by table, stage and spread (stage -1: in a stage of their own)."""
 
     def colocate(self, values: Sequence[Value], keys: Sequence[tuple[str, ...] | None]) -> list[Placed]:
         """The values in one stage, rows with equal ``keys`` (aligned columns) on one shard, those of a value with the
@@ -133,7 +137,8 @@ class Drafts:
         found = self._fitting(values, keys)
         if found is None:
             self.stages.append(Draft())
-            return [self._enter(v, len(self.stages) - 1, k) for v, k in zip(values, keys, strict=True)]
+            last = len(self.stages) - 1
+            return [self._enter(v, last, k) for v, k in zip(values, keys, strict=True)]
         stage, positions = found
         return [
             v if isinstance(v, Placed) else self._enter(v, stage, None if k is None else tuple(k[p] for p in positions))
@@ -158,22 +163,49 @@ class Drafts:
         spread: Keys = None if key is None else tuple(frozenset([k]) for k in key)
         key = key or ()
         match value:
-            case Loose(scan, ticks, columns, keep, weight=weight):
-                if weight is not None:
-                    columns = (*columns, (weight, Column(weight, pa.bool_())))
+            case Loose(updates=Table()):
+                return self._table(value, stage, None if everywhere else key, spread)
+            case Loose(scan, ticks, columns, keep):
                 source = SourceInput(
                     scan.alias, scan.stream, scan.window, conjunction(list(keep)), columns, key, ticks=ticks,
                     everywhere=everywhere,
                 )  # fmt: skip
-                index = draft.add_input(source)
-                if weight is not None:
-                    index = draft.add_op(Signed(weight), (index,))
-                placed = Placed(stage, index, value.schema, value.signed, spread)
+                placed = Placed(stage, draft.add_input(source), value.schema, value.signed, spread)
                 return self._negated(placed) if self.negates(value) else placed
             case Placed():
                 port = self.stages[value.stage].port(value.index)
                 derived = DerivedInput(value.stage, value.schema, key, value.signed, port, everywhere)
                 return Placed(stage, draft.add_input(derived), value.schema, value.signed, spread)
+
+    def _table(self, value: Loose, stage: int, key: tuple[str, ...] | None, spread: Keys) -> Placed:
+        """The rows of a table that changes. All updates of a row (of its key) must meet where the feed is cleaned: that
+        is here if the spread that is wanted keeps them together, else a stage of its own, from which rows travel on."""
+        table = value.updates
+        assert table is not None
+        made, together = dict(value.columns), table.key or table.schema.names
+        by = None if key is None else tuple(c.name if isinstance(c := made[k], Column) else "" for k in key)
+        here = by is None or set(by) <= set(together)
+        place = (table.name, stage, by) if here else (table.name, -1, together)
+        if place not in self.tables:
+            if not here:
+                self.stages.append(Draft())
+            self.tables[place] = self._cleaned(table, stage if here else len(self.stages) - 1, place[2])
+        rows = self.tables[place]
+        rows = self.apply(Compute(conjunction(list(value.keep)), value.columns), [rows], value.schema, True, spread)
+        if value.ticks is not None:
+            rows = self.apply(Snap(value.ticks), [rows], rows.schema, True, rows.keys)
+        return rows if here else self._enter(rows, stage, key)
+
+    def _cleaned(self, table: Table, stage: int, by: tuple[str, ...] | None) -> Placed:
+        """The feed without updates that change nothing, under the table's own names, before any filter: what is
+        counted as bad does not depend on the query."""
+        columns = tuple((f.name, Column(f.name, f.type)) for f in table.schema)
+        shipped = (*columns, ("__add", Column("__add", pa.bool_())))
+        feed = SourceInput(table.name, table.feed, Unbounded(), TRUE, shipped, by or (), everywhere=by is None)
+        draft = self.stages[stage]
+        signed = draft.add_op(Signed("__add"), (draft.add_input(feed),))
+        op = TableFeed(table.name, table.key, table.on_bad_update, everywhere=by is None)
+        return Placed(stage, draft.add_op(op, (signed,)), table.schema, True, None)
 
     def negates(self, value: Loose) -> bool:
         """Whether the window announces every expiry by a negative tuple (strategy "nt", thesis 2.3.3)."""
@@ -216,28 +248,40 @@ class Drafts:
 
     def finish(self, result: Placed, ticks: Ticks | None, shows_op: bool) -> PhysicalQuery:
         """The whole query; ``result`` leaves at the first port of the last stage."""
-        if result.stage != len(self.stages) - 1 or self.stages[-1].ports:
+        if self.stages[result.stage].ports:
             self.stages.append(Draft())
             result = self._enter(result, len(self.stages) - 1, result.schema.names)
-        if not self.stages[-1].ops:
+        if not self.stages[result.stage].ops:
             result = self.apply(Compute(), [result], result.schema, result.signed, result.keys)
-        self.stages[-1].port(result.index)
+        self.stages[result.stage].port(result.index)
         stages = tuple(d.finish(result.schema, result.signed) for d in self.stages)
-        return PhysicalQuery(_read(stages), self.options, ticks, result.schema, shows_op)
+        return PhysicalQuery(_read(stages, result.stage), self.options, ticks, result.schema, shows_op)
 
 
-def _read(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages without those that the last one does not read, directly or through others."""
-    wanted = {len(stages) - 1}
-    for number in reversed(range(len(stages))):
-        if number in wanted:
-            wanted |= {i.stage for i in stages[number].inputs if isinstance(i, DerivedInput)}
-    place = {old: new for new, old in enumerate(sorted(wanted))}
+def _read(stages: Sequence[Stage], last: int) -> tuple[Stage, ...]:
+    """The stages that ``last`` reads, directly or through others, each after those that it reads itself."""
+    order: list[int] = []
+
+    def take(number: int) -> None:
+        for before in sorted(_before(stages[number])):
+            if before not in order:
+                take(before)
+        order.append(number)
+
+    take(last)
+    kept = sorted(order)
+    if any(before > s for s in kept for before in _before(stages[s])):  # a table's own stage, made after its reader
+        kept = order
+    place = {old: new for new, old in enumerate(kept)}
 
     def moved(source: Input) -> Input:
         return replace(source, stage=place[source.stage]) if isinstance(source, DerivedInput) else source
 
-    return tuple(replace(stages[s], inputs=tuple(map(moved, stages[s].inputs))) for s in sorted(wanted))
+    return tuple(replace(stages[s], inputs=tuple(map(moved, stages[s].inputs))) for s in kept)
+
+
+def _before(stage: Stage) -> set[int]:
+    return {i.stage for i in stage.inputs if isinstance(i, DerivedInput)}
 
 
 def substitute(e: Expr, columns: Named) -> Expr:

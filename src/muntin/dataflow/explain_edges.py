@@ -16,6 +16,7 @@ from muntin.operators.net import Net, OneSign
 from muntin.operators.reshape import Endless, Merge, Repeat, Rewind, Signed, Snap, Stamp, Until
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.table_feed import TableFeed
 from muntin.operators.top_rows import TopRows
 from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Unbounded
@@ -58,7 +59,7 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
             return inputs[0] if emit == "changes" else Pattern.MON  # snapshots are a stream of whole answers
         case OneSign() | Insertions() | Restore():
             return Pattern.MON
-        case RowsWindow() | FiredWindow() | TopRows() | Signed() | Endless():
+        case RowsWindow() | FiredWindow() | TopRows() | Signed() | TableFeed() | Endless():
             return Pattern.STR
         case Rewind(window):
             return Pattern.MON if isinstance(window, Unbounded) else Pattern.WKS

@@ -16,6 +16,7 @@ from muntin.operators.net import Net, OneSign
 from muntin.operators.reshape import Endless, Merge, Repeat, Rewind, Signed, Snap, Stamp, Until
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.table_feed import TableFeed
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.plan_text import Show, agg_text, window_text
 from muntin.plan.exprs import TRUE
@@ -112,6 +113,8 @@ def _short(op: Op, show: Show) -> str:
             return "merge " + ", ".join("+" if w > 0 else "-" for w in weights)
         case Signed():
             return "weights of a table's updates"
+        case TableFeed(_, key):
+            return f"updates that change the table, by {', '.join(key) or 'row'}"
         case Endless():
             return "expiries told by negative tuples"
         case Restore(_, whole):

@@ -28,6 +28,7 @@ from muntin.operators.net import Net, OneSign
 from muntin.operators.reshape import Endless, Merge, Repeat, Rewind, Signed, Snap, Stamp, Until
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.table_feed import TableFeed
 from muntin.operators.top_rows import TopRows
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.catalog import Stream
@@ -100,6 +101,7 @@ Op = (
     | Endless
     | Restore
     | Signed
+    | TableFeed
     | AsOfJoin
     | Merge
     | Repeat

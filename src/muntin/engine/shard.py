@@ -50,6 +50,7 @@ from muntin.operators.reshape import (
 )
 from muntin.operators.restore import Restore, restore
 from muntin.operators.rows_window import RowsWindow, rows_window
+from muntin.operators.table_feed import TableFeed, bad_updates, table_feed
 from muntin.operators.top_rows import TopRows, top_rows
 from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Unbounded, Window, beat, moves_with_rows, validity
 from muntin.state.shard_state import ShardState
@@ -76,10 +77,12 @@ class Progress:
 @dataclass(frozen=True)
 class StepOutput:
     """``rows``: what the stage emits at port 0, all with ``before <= ts < watermark``; ``ports``: at every port.
-    ``late``: (input position, rows) dropped."""
+    ``late``: (input position, rows) dropped. ``bad_updates``: (operator, table, number) of deletions of rows that were
+    not there."""
 
     ports: tuple[Batch, ...]
     late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
+    bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
 
     @property
     def rows(self) -> Batch:
@@ -152,7 +155,8 @@ def step(
     ctx = replace(_context(query, state, marks, progress), home=shard == 0)
     _run(plan, state, values, ctx)
     check_memory(plan, state, stage, shard, query.options.memory)
-    return StepOutput(tuple(values[v] for v in plan.emitted()), late)
+    bad = [(k, op.table, bad_updates(state, f"op{k}")) for k, op in enumerate(plan.ops) if isinstance(op, TableFeed)]
+    return StepOutput(tuple(values[v] for v in plan.emitted()), late, bad)
 
 
 def to_wire(batch: Batch, target: Input) -> pa.RecordBatch:
@@ -230,6 +234,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return restore(op, state, name, batch, ctx)
         case Signed(column):
             return signed(column, batch)
+        case TableFeed():
+            return table_feed(op, state, name, batch, ctx)
         case AsOfJoin():
             return as_of_join(op, state, name, data, ctx)
         case Merge(weights):

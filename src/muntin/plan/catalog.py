@@ -57,7 +57,9 @@ class Stream:
 class Table:
     """A registered table; ``kind`` as in thesis 3.3.1: static, nrr (non-retroactive) or relation (retroactive).
 
-    ``slack``, ``idle_after`` and ``on_bad_time`` are those of its feed of updates (see ``Stream``).
+    ``slack``, ``idle_after`` and ``on_bad_time`` are those of its feed of updates (see ``Stream``). ``key``: columns of
+    which each combination has one row, which a later one replaces; () where the table is a bag of rows.
+    ``on_bad_update``: what a deletion of a row that is not there does.
     """
 
     name: str
@@ -66,6 +68,16 @@ class Table:
     slack: int = 0
     idle_after: int | None = None
     on_bad_time: OneOf["drop", "fail"] = "drop"
+    key: tuple[str, ...] = ()
+    on_bad_update: OneOf["drop", "fail"] = "drop"
+
+    def __post_init__(self) -> None:
+        unknown = [k for k in self.key if self.schema.get(k) is None]
+        if unknown:
+            raise ConfigError(
+                f"table {self.name!r}: there is no column {unknown[0]!r} to be part of the key; it has "
+                f"{', '.join(self.schema.names)}"
+            )
 
     @property
     def feed(self) -> Stream:
