@@ -103,16 +103,22 @@ def wire_schema(source: Input) -> pa.Schema:
 
 
 def advance(
-    query: PhysicalQuery, state: ShardState, headers: Sequence[Header], now: int, finish: bool = False
+    query: PhysicalQuery,
+    state: ShardState,
+    headers: Sequence[Header],
+    now: int,
+    finish: bool = False,
+    since: int = NEVER,
 ) -> Progress:
-    """Move the clocks kept in ``state.heads`` over one batch of headers; ``finish`` completes every instant."""
+    """Move the clocks kept in ``state.heads`` over one batch of headers; ``finish`` completes every instant; ``since``:
+    processing time at which the run began that the batch belongs to."""
     heads = state.heads
     stored = heads.get("clocks")
     clocks = [
         SourceClock(**stored[i]) if stored else SourceClock(s.slack, s.idle_after, s.max_jump)
         for i, s in enumerate(query.streams)
     ]
-    clocks = [c.advance([h for h in headers if h.source == i], now) for i, c in enumerate(clocks)]
+    clocks = [c.advance([h for h in headers if h.source == i], now, since) for i, c in enumerate(clocks)]
     before = heads.get("watermark", NEVER)
     first = heads.get("first", FOREVER)
     if first >= before:  # not answered yet: an earlier row may still come

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from muntin.core.batch import Batch, concat_rows
 from muntin.core.time import NEVER
-from muntin.core.watermark import Header
+from muntin.core.watermark import Header, largest
 from muntin.dataflow.stage import DerivedInput, Input, PhysicalQuery, SourceInput
 from muntin.engine.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
 from muntin.engine.source import arrive, ship
@@ -24,13 +25,16 @@ Batches = Mapping[str, pa.Table]
 class LocalPipeline:
     """One query, fed batch by batch. ``push`` returns the result rows that the batch completed.
 
-    ``late`` and ``bad`` count dropped rows. ``states[stage][shard]`` is what the operators remember.
+    ``late`` and ``bad`` count dropped rows, ``bad_updates`` by table deletions of rows that were not there.
+    ``states[stage][shard]`` is what the operators remember; ``since``: processing time at which this run began.
     """
 
     def __init__(self, query: PhysicalQuery, shards: int = 1) -> None:
         self.query, self.shards = query, shards
         self.states = [[ShardState() for _ in range(shards)] for _ in query.stages]
         self.late = self.bad = 0
+        self.since = NEVER
+        self._bad_updates: Counter[tuple[str, int, int]] = Counter()
 
     def push(self, batch: Batches, now: int = 0) -> pa.Table:
         """Rows by stream name; ``now``: processing time in microseconds (for ``idle_after``)."""
@@ -62,7 +66,7 @@ class LocalPipeline:
     def _stages(
         self, headers: list[Header], arrived: dict[tuple[int, int], list[pa.RecordBatch]], now: int, finish: bool
     ) -> pa.Table:
-        progress = [advance(self.query, s, headers, now, finish) for s in self.states[0]]
+        progress = [advance(self.query, s, headers, now, finish, self.since) for s in self.states[0]]
         results: list[pa.RecordBatch] = []
         for number, stage in enumerate(self.query.stages):
             outputs = [
@@ -87,7 +91,14 @@ class LocalPipeline:
         rows = [None if a is None else a[shard] for a in arrived]
         output = step(self.query, stage, self.states[stage][shard], rows, progress, shard)
         self.late += sum(r.num_rows for i, r in output.late if not _instants_only(self.query.stages[stage].inputs[i]))
+        for op, table, bad in output.bad_updates:
+            self._bad_updates[table, stage, op] += bad
         return output.ports
+
+    @property
+    def bad_updates(self) -> dict[str, int]:
+        """By table; a query that reads it in several places meets each update in all of them."""
+        return largest((table, bad) for (table, _, _), bad in self._bad_updates.items())
 
     def _hot(self, stage: int) -> list[int]:
         """Keys that the shards of a stage found to be hot in the step before."""

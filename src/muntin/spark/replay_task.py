@@ -21,7 +21,8 @@ from muntin.spark.pack import Task
 from muntin.spark.shards import Place, runs_on
 from muntin.spark.slots import shards_of_slot
 from muntin.spark.spec import PipelineSpec
-from muntin.spark.stage_task import gather
+from muntin.spark.stage_task import count, count_arrivals, gather
+from muntin.spark.tally import Tally
 from muntin.state.shard_state import ShardState
 
 STEP_BYTES = 8 << 20
@@ -31,16 +32,19 @@ SORT_ORDER = ("slot", "shard", "min_ts", "part", "seq")
 """Columns of the letters that Spark sorts each partition by."""
 
 
-def replay_task(spec: PipelineSpec, level: int, step_bytes: int = STEP_BYTES) -> Task:
-    """The function for ``mapInArrow`` over sorted letters; the last level yields results. One query only."""
+def replay_task(
+    spec: PipelineSpec, level: int, step_bytes: int = STEP_BYTES, tally: Tally | None = None
+) -> Task:
+    """The function for ``mapInArrow`` over sorted letters; the last level yields results. One query only. ``tally``:
+    where each slot reports what it counted."""
     last = level == spec.levels - 1
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for slot, letters in groupby(wire.from_batches(batches), key=lambda x: x.slot):
-            if last:
-                yield from _results(SlotReplay(spec, level, slot, letters, step_bytes))
-            else:
-                yield from wire.to_batches(SlotReplay(spec, level, slot, letters, step_bytes).run())
+            replay = SlotReplay(spec, level, slot, letters, step_bytes)
+            yield from _results(replay) if last else wire.to_batches(replay.run())
+            if tally is not None:
+                tally.add(level, slot, replay.report)
 
     return stage
 
@@ -66,6 +70,7 @@ class SlotReplay:
     headers: list[Header] = field(default_factory=list)
     now: int = NEVER
     seq: int = 0
+    report: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def run(self) -> Iterator[wire.Letter]:
         """Letters for later levels; at the last level ``results`` fills up, with an empty pause after every step."""
@@ -87,6 +92,8 @@ class SlotReplay:
 
     def _shard(self, places: Sequence[Place], letters: Iterator[wire.Letter]) -> Iterator[wire.Letter]:
         clock = _Source(places[0], self.headers, self.now) if self.level == 0 else _Relayed()
+        if self.level == 0 and places[0].shard == 0:
+            count_arrivals(self.report.setdefault(self.spec.signatures[0], {}), places[0], self.headers, NEVER)
         states, mail, size = [ShardState() for _ in places], Mail(), 0
         for letter in letters:
             if letter.kind == wire.PROGRESS:
@@ -115,6 +122,7 @@ class SlotReplay:
             return
         rows = arrived(self.spec, mail, 0, place.number, place.shard)
         output = step(query, place.number, state, rows, progress, place.shard)
+        count(self.report.setdefault(self.spec.signatures[0], {}), place, output)
         if place.last:
             self.results.append(place.results(output.rows))
             yield wire.Letter(self.slot, wire.RESULT, b"")

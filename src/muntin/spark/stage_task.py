@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from muntin.core.batch import Batch
 from muntin.core.errors import InternalError
-from muntin.core.watermark import Header
+from muntin.core.watermark import Header, lost
 from muntin.engine.shard import Progress, StepOutput, advance, step
-from muntin.spark import wire
+from muntin.spark import metrics, wire
 from muntin.spark.cells import SlotCells
 from muntin.spark.mail import Mail, arrived, sort_mail
-from muntin.spark.metrics import PIPELINE
 from muntin.spark.outlets import Part
 from muntin.spark.pack import Task
 from muntin.spark.shards import Place, runs_on
 from muntin.spark.slots import shards_of_slot
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.starts import started
 from muntin.spark.tables import StaticTables
 from muntin.state.shard_state import ShardState
 
@@ -89,7 +89,7 @@ class SlotRun:
         for part in chain(*self.parts.values()):
             part.close(even_if_empty=first)
         if self.level == 0 and first:
-            self.report[PIPELINE] = _arrivals(self.mail.headers)
+            self.report[metrics.PIPELINE] = _arrivals(self.mail.headers)
         cells.commit(states, self.report)
 
     def _parts(self, batch: int) -> dict[int, list[Part]]:
@@ -129,7 +129,8 @@ class SlotRun:
         if self.level == 0:
             if place.leads:
                 headers = place.headers(self.mail.headers)
-                self.progress[key] = advance(self.spec.queries[place.query], state, headers, self.mail.now)
+                now, since = self.mail.now, started(self.spec.starts, self.mail.now)
+                self.progress[key] = advance(self.spec.queries[place.query], state, headers, now, since=since)
             return self.progress[key]
         found = self.mail.progress.get(key)
         if found is None:
@@ -150,13 +151,28 @@ class SlotRun:
 
     def _count(self, place: Place, state: ShardState, progress: Progress, output: StepOutput) -> None:
         mine = self.report.setdefault(self.spec.signatures[place.query], {})
-        late, results = sum(r.num_rows for _, r in place.late(output)), len(output.rows) if place.last else 0
-        add = {"late": late, "results": results, "state_rows": state.rows()}
+        count(mine, place, output)
+        metrics.add_to(mine, {"state_rows": state.rows()})
         if self.level == 0 and place.shard == 0 and place.leads:
-            add |= _arrivals(place.headers(self.mail.headers))
-        for name, value in add.items():
-            mine[name] = mine.get(name, 0) + value
+            count_arrivals(mine, place, self.mail.headers, progress.before)
         mine |= {"watermark": progress.watermark, "now": self.mail.now}
+
+
+def count(into: dict[str, int], place: Place, output: StepOutput) -> None:
+    """Add to a query's report what one step gave and dropped."""
+    late, results = sum(r.num_rows for _, r in place.late(output)), len(output.rows) if place.last else 0
+    metrics.add_to(into, {"late": late, "results": results})
+    for op, table, bad in output.bad_updates:
+        metrics.count_bad_updates(into, place.number, op, table, bad)
+
+
+def count_arrivals(into: dict[str, int], place: Place, headers: Sequence[Header], before: int) -> None:
+    """Add to a query's report what its streams brought, and which of them brought nothing that could be used;
+    ``before``: the instants before it are answered."""
+    mine = place.headers(headers)
+    metrics.add_to(into, _arrivals(mine))
+    for source, (bad, late) in lost(mine, before).items():
+        metrics.count_lost(into, place.spec.queries[place.query].streams[source].name, bad, late)
 
 
 def _arrivals(headers: Sequence[Header]) -> dict[str, int]:

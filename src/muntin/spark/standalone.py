@@ -13,6 +13,7 @@ from muntin.spark.cells import DriverStore
 from muntin.spark.metrics import Metrics, combine
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.tables import write_tables
+from muntin.spark.tally import Tally
 
 _LOCATION = "spark.sql.streaming.checkpointLocation"
 
@@ -25,8 +26,9 @@ def result_frame(
     shards: int,
     partitions: int,
     store: str | None,
-) -> DataFrame:
-    """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs."""
+) -> tuple[DataFrame, Tally | None]:
+    """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs, which
+    count what they do in the tally."""
     streams, live = query.streams, all_streaming(frames, query.streams)
     if live:
         streams = tuple(s for s in streams if not s.static)
@@ -34,7 +36,8 @@ def result_frame(
     if live:
         spec = with_store(spec, store_of(spark, query, store))
         write_tables(spec, frames)
-    return build(spec, plans, frames)
+    tally = None if live else Tally(spark)
+    return build(spec, plans, frames, tally), tally
 
 
 def store_of(spark: SparkSession, query: PhysicalQuery, store: str | None) -> str:
