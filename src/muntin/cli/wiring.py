@@ -127,9 +127,9 @@ def dropped(metrics: Any) -> list[str]:
         return []
     told = [lost_text(stream, bad, late) for stream, (bad, late) in metrics.lost.items()]
     if metrics.bad > sum(bad for bad, _ in metrics.lost.values()):
-        told.append(f"{metrics.bad:,} rows have no usable event time and were dropped")
+        told.append(f"{metrics.bad:,} of {metrics.bad + metrics.rows:,} rows have no usable event time: dropped")
     if metrics.late:
-        told.append(f"{metrics.late:,} rows came too late and were dropped")
+        told.append(f"{metrics.late:,} of {metrics.rows:,} rows came too late: dropped")
     updates = metrics.bad_updates.items()
     return told + [f"{n:,} updates of {table} took away rows that were not there; ignored" for table, n in updates]
 
