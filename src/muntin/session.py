@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -30,6 +30,7 @@ from muntin.spark.run import Job, Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
 from muntin.spark.standalone import result_frame, stored_metrics
 from muntin.spark.tables import ADD, AT, static_feed, update_feed
+from muntin.spark.tally import Tally
 from muntin.spark.times import ready_event_time
 from muntin.spark.types import arrow_type, schema_of
 
@@ -82,6 +83,17 @@ def query_options(options: Mapping[str, Any]) -> QueryOptions:
     return QueryOptions(**given)
 
 
+def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str, str]) -> None:
+    """Raises ConfigError for an option of ``Session.table`` that is none of those there are."""
+    if kind not in ("static", "nrr", "relation"):
+        raise ConfigError(f'table {name!r}: kind is "static", "relation" or "nrr", not {kind!r}')
+    if ts_unit is not None and ts_unit not in _UNITS:
+        raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+    for option, value in faults.items():
+        if value not in ("drop", "fail"):
+            raise ConfigError(f'table {name!r}: {option} is "drop" or "fail", not {value!r}')
+
+
 class Session:
     """Streams, tables and queries over one SparkSession.
 
@@ -126,9 +138,10 @@ class Session:
         Args:
             name: how queries call it.
             df: streaming, or batch.
-            ts: event-time column: a timestamp, a date, text (read by Spark's ``try_to_timestamp``) or an integer.
+            ts: event-time column: a timestamp, a date or an integer.
             slack: how far back in event time rows may come.
-            idle_after: processing time without rows after which the stream no longer holds time back.
+            idle_after: processing time without rows after which the stream no longer holds time back; time in which the
+                pipeline was down does not count.
             max_jump: the most that one batch may move the stream's time forward.
             on_bad_time: what to do with a row that has no usable event time: drop and count it, or fail.
             order_by: column that orders rows of equal event time (NULLs last): windows of rows become reproducible.
@@ -169,6 +182,8 @@ class Session:
         idle_after: Duration | None = None,
         on_bad_time: OneOf["drop", "fail"] = "drop",
         ts_unit: str | None = None,
+        key: str | Sequence[str] = (),
+        on_bad_update: OneOf["drop", "fail"] = "drop",
     ) -> None:
         """Register a DataFrame as a table that queries may join.
 
@@ -185,29 +200,35 @@ class Session:
             op: column that says whether the row comes (+, I, insert, c, r) or an equal one goes (-, D, delete, d);
                 where ``df`` has Debezium's columns ``before`` and ``after`` they hold the rows, and ``op`` may be u.
             slack: how far back in event time updates may come.
-            idle_after: processing time without updates after which the table no longer holds time back.
+            idle_after: processing time without updates after which the table no longer holds time back; time in which
+                the pipeline was down does not count.
             on_bad_time: what to do with an update that has no usable event time: drop and count it, or fail.
             ts_unit: unit of an integer ``ts``: us, ms or s.
+            key: column or columns of which each combination has one row: a row that comes replaces it, a row that goes
+                takes it away whatever its other columns hold, and a repeated update changes nothing. Without it the
+                table is a bag: equal rows add up, and each deletion takes one away.
+            on_bad_update: what to do with a deletion of a row that is not there: drop and count it (``bad_updates`` in
+                the metrics), or fail.
 
-        Raises ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an
-        unknown ``op`` stops the run with a DataError.
+        Updates are applied in order of event time, those of one instant in the order in which they come. Raises
+        ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an unknown
+        ``op`` stops the run with a DataError.
         """
         self._free(name)
-        if kind not in ("static", "nrr", "relation"):
-            raise ConfigError(f'table {name!r}: kind is "static", "relation" or "nrr", not {kind!r}')
-        if ts_unit is not None and ts_unit not in _UNITS:
-            raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
-        if kind == "static" and (ts is not None or op is not None):
+        faults = {"on_bad_time": on_bad_time, "on_bad_update": on_bad_update}
+        _check_table(name, kind, ts_unit, faults)
+        if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop"):
             raise ConfigError(
-                f'table {name!r}: a static table never changes and takes neither ts nor op; give kind="relation" (its '
-                'changes are seen by rows that are there already) or "nrr" (only by later ones)'
+                f'table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; '
+                'give kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
             )
         unit = _UNITS[ts_unit] if ts_unit else None
         feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)
         schema = schema_of(feed.drop(AT, ADD).schema, f"table {name!r}")
         spans = {"slack": slack, "idle_after": idle_after}
         given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
-        table = Table(name, schema, kind, on_bad_time=on_bad_time, **given)
+        by = (key,) if isinstance(key, str) else tuple(key)
+        table = Table(name, schema, kind, on_bad_time=on_bad_time, key=by, on_bad_update=on_bad_update, **given)
         self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
         self.frames[name] = feed
 
@@ -350,6 +371,7 @@ class Query:
         self.bound = bound
         self.sink: Sink | None = None
         self.run: Run | None = None
+        self.tally: Tally | None = None
         self._physical: QueryPlan | None = None
 
     @property
@@ -408,7 +430,8 @@ class Query:
         both kinds.
         """
         s = self.session
-        return result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        df, self.tally = result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        return df
 
     def write(
         self,
@@ -432,8 +455,23 @@ class Query:
         return self
 
     def rows(self) -> pa.Table:
-        """What the ``memory`` sink has received so far."""
-        found = self.sink.rows() if self.sink else None
+        """What the ``memory`` sink has received so far.
+
+        Raises ConfigError when the query writes elsewhere or nowhere, or has not been started.
+        """
+        if self.sink is None:
+            raise ConfigError(
+                f"query {self.name!r} has no sink that keeps rows: call write() (that is the memory sink) and "
+                "session.start(checkpoint) before rows(); for batch DataFrames take to_df().toArrow()"
+            )
+        if not self.sink.keeps_rows:
+            raise ConfigError(
+                f"query {self.name!r} writes to {self.sink.told}, rows() reads the memory sink alone: read them there, "
+                "or call write() without arguments before session.start(checkpoint)"
+            )
+        if self.run is None:
+            raise ConfigError(f"query {self.name!r} has not run: call session.start(checkpoint) before rows()")
+        found = self.sink.rows()
         return found if found is not None else self.schema.to_arrow().empty_table()
 
     def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
@@ -443,7 +481,12 @@ class Query:
         return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger, on_change)
 
     def metrics(self) -> Metrics | None:
-        """Numbers of the newest complete batch, None before the first: from the run, else from the pane store."""
+        """Numbers of the newest complete batch, None before the first: from the run, else from the pane store.
+
+        Of a replay (``to_df`` over batch DataFrames): of all that has been read of its newest DataFrame.
+        """
+        if self.tally is not None:
+            return self.tally.metrics(self.physical.signature)
         if self.run is not None:
             found: Metrics | None = self.run.metrics(self.name)
             return found

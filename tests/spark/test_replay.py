@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_many_steps_give_what_one_gives(spark: Any, inputs: dict[str, Feed], mon
         session.stream(stream, source.replay())
     query = session.sql(QUERIES["join"])
     once = bag(query.to_df().toArrow())
-    monkeypatch.setattr(pipeline, "replay_task", lambda spec, level: replay_task.replay_task(spec, level, step_bytes=1))
+    monkeypatch.setattr(pipeline, "replay_task", partial(replay_task.replay_task, step_bytes=1))
     assert bag(query.to_df().toArrow()) == once
 
 

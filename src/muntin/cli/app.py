@@ -209,11 +209,14 @@ def sql(
         session = wiring.open_session(base.model_copy(update=given))
         try:
             wiring.register(session, inputs, live=False)
-            df = session.sql(text, name="query", **chosen).to_df()
-            rows = wiring.first_rows(df, limit)
+            query_ = session.sql(text, name="query", **chosen)
+            rows = wiring.first_rows(query_.to_df(), limit)
+            dropped = wiring.dropped(query_.metrics())
         finally:
             session.spark.stop()
         show(rows.slice(0, limit) if limit else rows, form)
+        for line in dropped:
+            typer.echo(f"muntin: {line}", err=True)
         if limit and rows.num_rows > limit:
             typer.echo(f"muntin: the first {limit} rows; --limit 0 prints all", err=True)
 

@@ -82,7 +82,8 @@ class StreamPart(Source):
 class TablePart(Source):
     """``[[table]]``: a relation that queries may join; ``kind`` as in ``plan.catalog.Table``.
 
-    Static tables are read whole; the other kinds are updates, with the columns ``ts`` (event time) and ``op``.
+    Static tables are read whole; the other kinds are updates, with the columns ``ts`` (event time) and ``op``. ``key``:
+    the column or columns of which each combination has one row.
     """
 
     kind: Kind = "static"
@@ -92,6 +93,8 @@ class TablePart(Source):
     idle_after: Span | None = None
     on_bad_time: Literal["drop", "fail"] = "drop"
     ts_unit: Literal["us", "ms", "s"] | None = None
+    key: str | list[str] | None = None
+    on_bad_update: Literal["drop", "fail"] = "drop"
 
 
 class QueryOptionsPart(_Part):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit", "rate"}
-_TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit"}
+_TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit", "key"}
 """Keys of a stream (of a table) that are passed on when given."""
 
 
@@ -69,7 +69,8 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
         where = (session.spark, t.format, t.path, t.table_schema, t.options)
         updates = read_stream(*where, name=t.name) if live and t.kind != "static" else read_batch(*where)
         rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
-        session.table(t.name, updates, kind=t.kind, on_bad_time=t.on_bad_time, **rules)
+        faults: dict[str, Any] = {"on_bad_time": t.on_bad_time, "on_bad_update": t.on_bad_update}
+        session.table(t.name, updates, kind=t.kind, **faults, **rules)
 
 
 def add_queries(session: Session, job: Job) -> None:
@@ -116,6 +117,21 @@ def first_rows(df: Any, limit: int) -> pa.Table:
     ordered = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
     rows: pa.Table = (ordered.limit(limit + 1) if limit else ordered).toArrow()
     return rows
+
+
+def dropped(metrics: Any) -> list[str]:
+    """What a replay left out, a line each."""
+    from muntin.spark.metrics import lost_text
+
+    if metrics is None:
+        return []
+    told = [lost_text(stream, bad, late) for stream, (bad, late) in metrics.lost.items()]
+    if metrics.bad > sum(bad for bad, _ in metrics.lost.values()):
+        told.append(f"{metrics.bad:,} of {metrics.bad + metrics.rows:,} rows have no usable event time: dropped")
+    if metrics.late:
+        told.append(f"{metrics.late:,} of {metrics.rows:,} rows came too late: dropped")
+    updates = metrics.bad_updates.items()
+    return told + [f"{n:,} updates of {table} took away rows that were not there; ignored" for table, n in updates]
 
 
 def read_text(argument: str | None, read_stdin: Callable[[], str]) -> tuple[str, str]:

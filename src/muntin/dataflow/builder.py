@@ -6,7 +6,7 @@ Where a vertex with state has been before (``places``), its rows go on coming to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -18,10 +18,13 @@ from muntin.dataflow.values import Keys, Loose, Named, Names, Placed, Value, sub
 from muntin.operators.compute import Compute
 from muntin.operators.materialize import Materialize
 from muntin.operators.operator import Begins, Operator
-from muntin.operators.reshape import Endless, Merge, Signed
+from muntin.operators.reshape import Endless, Merge, Signed, Snap
 from muntin.operators.source import Source
+from muntin.operators.table_feed import TableFeed
 from muntin.operators.time_window import StaticRows, TimeWindow, meaning_of
+from muntin.plan.catalog import Table
 from muntin.plan.exprs import TRUE, Column, Expr, conjunction
+from muntin.plan.nodes import Scan
 from muntin.plan.windows import QueryOptions, Rows, Unbounded
 
 Spread = tuple[str, ...] | str | None
@@ -100,19 +103,15 @@ class Builder:
             way = Split(columns)
         keys: Keys = None if key is None or split else tuple(frozenset([k]) for k in key)
         if isinstance(value, Loose):
-            made = self._window(value, way, keys)
+            made = self._window(value, way, keys) if value.updates is None else self._table(value, key)
             return made if made.keys == keys else self._enter(made, key)  # its state is elsewhere already
         edge = Edge(value.edge.vertex, way)
         return replace(value, edge=edge, keys=keys, everywhere=key is None)
 
     def _window(self, value: Loose, way: Route, keys: Keys) -> Placed:
         """A source and its window."""
-        columns = value.columns
-        if value.weight is not None:
-            columns = (*columns, (value.weight, Column(value.weight, pa.bool_())))
-        numbered = tuple((column_name(i), e) for i, (_, e) in enumerate(columns))
-        op = Source(value.scan.stream, conjunction(list(value.keep)), numbered)
-        schema = Schema(tuple(Field(n, e.type) for n, e in columns))
+        numbered = tuple((column_name(i), e) for i, (_, e) in enumerate(value.columns))
+        op, schema = Source(value.scan.stream, conjunction(list(value.keep)), numbered), value.schema
         static = value.scan.stream.static
         streams = self.domain or (() if static else (value.scan.stream.name,))
         source = self._add(op, (), schema, False, streams)
@@ -123,10 +122,35 @@ class Builder:
             window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
             at = self._add(window, (sent.edge,), schema, False, streams, fifo=True)
             rows = replace(sent, edge=Edge(at))
-        if value.weight is not None:
-            weight = Names(rows).column(value.weight)
-            rows = self.apply(Signed(weight), [rows], value.schema, True)
         return self._negated(rows) if self.negates(value) else rows
+
+    def _table(self, value: Loose, key: tuple[str, ...] | None) -> Placed:
+        """The rows of a table that changes. All updates of a row (of its key) must meet where the feed is cleaned: that
+        is where they are wanted if that spread keeps them together, else elsewhere, from where rows travel on."""
+        table = value.updates
+        assert table is not None
+        made, together = dict(value.columns), table.key or table.schema.names
+        by = None if key is None else tuple(c.name if isinstance(c := made[k], Column) else "" for k in key)
+        rows = self._cleaned(table, by if by is None or set(by) <= set(together) else together)
+        names = Names(rows)
+        columns = tuple((column_name(i), names.expr(e)) for i, (_, e) in enumerate(value.columns))
+        back = {c.name: n for n, c in value.columns if isinstance(c, Column)}
+        op = Compute(names.expr(conjunction(list(value.keep))), columns)
+        rows = self.apply(op, [rows], value.schema, True, lambda args: _by_names(args[0].keys, back))
+        if value.ticks is not None:
+            rows = self.apply(Snap(value.ticks), [rows], rows.schema, True)
+        return replace(rows, endless=True)
+
+    def _cleaned(self, table: Table, by: tuple[str, ...] | None) -> Placed:
+        """The feed without updates that change nothing, under the table's own names, before any filter: what is
+        counted as bad does not depend on the query."""
+        scan = Scan(table.feed, table.name, Unbounded())
+        columns = tuple((f.name, Column(f.name, f.type)) for f in (*table.schema, Field("__add", pa.bool_())))
+        feed = self._enter(Loose(scan, None, columns), by)
+        signed = self.apply(Signed(Names(feed).column("__add")), [feed], table.schema, True)
+        key = Names(signed).columns(table.key)
+        op = TableFeed(table.name, key, table.on_bad_update, by is None, table.schema.names)
+        return self.apply(op, [signed], table.schema, True)
 
     def negates(self, value: Loose) -> bool:
         """Whether the window announces every expiry by a negative tuple (strategy "nt", thesis 2.3.3)."""
@@ -274,6 +298,14 @@ def _within(keys: Keys, schema: Schema) -> Keys:
         return None
     left = tuple(part & set(schema.names) for part in keys)
     return left if all(left) else None
+
+
+def _by_names(keys: Keys, names: Mapping[str, str]) -> Keys:
+    """The spread under other names; None where a part has none."""
+    if keys is None:
+        return None
+    found = tuple(frozenset(names[n] for n in part if n in names) for part in keys)
+    return found if all(found) else None
 
 
 def _positions(keys: Keys, wanted: tuple[str, ...]) -> tuple[int, ...] | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.graph import Edge, column_name
+from muntin.plan.catalog import Table
 from muntin.plan.exprs import Column, Expr, map_columns
 from muntin.plan.nodes import Scan, TableScan
 from muntin.plan.windows import Ticks, Unbounded
@@ -32,8 +33,8 @@ class Loose:
     keep: tuple[Expr, ...] = ()
     marks: bool = False
     """Whether only the instants at which its rows come and go are wanted."""
-    weight: str | None = None
-    """The boolean column that says whether a row comes or goes (the feed of a table that changes)."""
+    updates: Table | None = None
+    """The table that changes, whose feed it is: updates, which ``Builder`` makes rows that come and go."""
     interval: bool = False
     """Whether rows keep their expiry in their interval under strategy "nt" too."""
 
@@ -43,7 +44,7 @@ class Loose:
 
     @property
     def signed(self) -> bool:
-        return self.weight is not None
+        return self.updates is not None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def table(scan: TableScan, ticks: Ticks | None) -> Loose:
     """A table as a value with all its columns: its feed of updates, each in force until a later one."""
     named = tuple((f"{scan.alias}.{f.name}", Column(f.name, f.type)) for f in scan.table.schema)
     feed = Scan(scan.table.feed, scan.alias, Unbounded())
-    return Loose(feed, ticks, named, weight=None if scan.table.kind == "static" else "__add")
+    return Loose(feed, ticks, named, updates=None if scan.table.kind == "static" else scan.table)
 
 
 def loose(scan: Scan, ticks: Ticks | None) -> Loose:

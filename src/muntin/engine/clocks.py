@@ -51,14 +51,21 @@ class Progress:
     end: int = FOREVER
 
 
-def advance(graph: Graph, state: ShardState, headers: Sequence[Header], now: int, finish: bool = False) -> Times:
+def advance(
+    graph: Graph,
+    state: ShardState,
+    headers: Sequence[Header],
+    now: int,
+    finish: bool = False,
+    since: int = NEVER,
+) -> Times:
     """Move the clocks kept in ``state.heads`` over one batch of headers (numbered as ``graph.streams``); ``finish``
-    completes every instant."""
+    completes every instant; ``since``: processing time at which the run began that the batch belongs to."""
     stored = state.heads.get("clocks", {})
     clocks = {}
     for i, s in enumerate(graph.streams):
         clock = SourceClock(**stored[s.name]) if s.name in stored else SourceClock(s.slack, s.idle_after, s.max_jump)
-        clocks[s.name] = clock.advance([h for h in headers if h.source == i], now)
+        clocks[s.name] = clock.advance([h for h in headers if h.source == i], now, since)
     marks: dict[str, int] = state.heads.get("watermarks", {})
     befores = tuple(marks.get(_name(d), NEVER) for d in graph.domains)
     if finish:

@@ -22,6 +22,7 @@ from muntin.engine.rows import from_wire
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
 from muntin.operators.joins.hot_keys import MINE, PLAIN, ROLE, hot_head
+from muntin.operators.table_feed import TableFeed, bad_updates
 from muntin.state.shard_state import ShardState
 
 Arrived = Mapping[tuple[int, Route], pa.RecordBatch]
@@ -37,6 +38,8 @@ class LevelOutput:
 
     rows: dict[int, Batch]
     late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
+    bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
+    """(vertex, table, number) of deletions of rows that were not there."""
 
 
 def run_level(
@@ -63,6 +66,8 @@ def run_level(
         ctx = _context(graph, number, shard, progress, states)
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
+        if isinstance(vertex.op, TableFeed):
+            output.bad_updates.append((number, vertex.op.table, bad_updates(state, "op")))
         if meter is not None:
             meter.count(number, shard, inputs, output.rows[number], state, time.perf_counter() - began)
     check_memory(graph, level, states, shard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from muntin.core.batch import concat_rows
 from muntin.core.time import NEVER
-from muntin.core.watermark import Header
+from muntin.core.watermark import Header, largest
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.routes import Route, Split, route
 from muntin.engine.clocks import Times, advance
@@ -29,8 +30,9 @@ Inbox = list[dict[tuple[int, Route], list[pa.RecordBatch]]]
 class LocalPipeline:
     """Queries over shared streams, fed batch by batch. ``push`` returns the result rows that the batch completed.
 
-    ``late`` and ``bad`` count dropped rows. ``states[shard][vertex]`` is what a vertex with state remembers (by number
-    in ``graph``), ``clocks[shard]`` how far time is.
+    ``late`` and ``bad`` count dropped rows, ``bad_updates`` by table deletions of rows that were not there.
+    ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
+    time is; ``since``: processing time at which this run began.
     """
 
     def __init__(self, queries: QueryPlan | Sequence[QueryPlan], shards: int = 1, meter: Meter | None = None) -> None:
@@ -40,6 +42,8 @@ class LocalPipeline:
         self.states = [{v: ShardState() for v in self.graph.stateful} for _ in range(shards)]
         self.clocks = [ShardState() for _ in range(shards)]
         self.late = self.bad = 0
+        self.since = NEVER
+        self._bad_updates: Counter[tuple[str, int]] = Counter()
 
     def push(self, batch: Batches, now: int = 0) -> pa.Table:
         """Rows by stream name; ``now``: processing time in microseconds (for ``idle_after``). The first query's
@@ -75,7 +79,7 @@ class LocalPipeline:
             for v, vertex in enumerate(self.graph.vertices):
                 if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
                     self._send(v, _by_time(ship(vertex.op, arrived)), 0, inbox)
-        times = [advance(self.graph, clock, headers, now, finish) for clock in self.clocks]
+        times = [advance(self.graph, clock, headers, now, finish, self.since) for clock in self.clocks]
         return self._levels(inbox, times)
 
     def _levels(self, inbox: Inbox, times: list[Times]) -> list[pa.Table]:
@@ -96,7 +100,14 @@ class LocalPipeline:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
         output = run_level(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
         self.late += sum(rows.num_rows for _, rows in output.late)
+        for vertex, table, bad in output.bad_updates:
+            self._bad_updates[table, vertex] += bad
         return output
+
+    @property
+    def bad_updates(self) -> dict[str, int]:
+        """By table; a query that reads it in several places meets each update in all of them."""
+        return largest((table, bad) for (table, _), bad in self._bad_updates.items())
 
     def _send(self, vertex: int, rows: pa.RecordBatch, shard: int, inbox: Inbox) -> None:
         """Put a vertex's rows where its readers on later levels find them."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.core.watermark import Header
+from muntin.core.watermark import Header, lost
 from muntin.cql.unparse import to_spark_sql
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
@@ -17,7 +17,7 @@ from muntin.engine.level import LevelOutput, run_level
 from muntin.engine.rows import result_rows, to_wire
 from muntin.operators.source import Source
 from muntin.plan.exprs import Column
-from muntin.spark import wire
+from muntin.spark import metrics, wire
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
 from muntin.state.shard_state import ShardState
@@ -98,6 +98,33 @@ class LevelRun:
                 assert isinstance(op, Source)
                 blob = wire.encode(late_rows(self.spec.names[query], op, rows))
                 yield wire.Letter(self.slot, wire.LATE, blob, target=query, shard=self.shard)
+
+
+def count(into: dict[str, int], spec: PipelineSpec, query: int, output: LevelOutput, results: int) -> None:
+    """Add to a query's report what one step gave and dropped."""
+    used = spec.graph.used_by
+    late = sum(rows.num_rows for source, rows in output.late if query in used[source])
+    metrics.add_to(into, {"late": late, "results": results})
+    for vertex, table, bad in output.bad_updates:
+        if query in used[vertex]:
+            metrics.count_bad_updates(into, vertex, table, bad)
+
+
+def count_arrivals(
+    into: dict[str, int], spec: PipelineSpec, query: int, headers: Sequence[Header], before: int
+) -> None:
+    """Add to a query's report what its streams brought, and which of them brought nothing that could be used;
+    ``before``: the instants before it are answered."""
+    read = spec.streams_of(query)
+    own = [h for h in headers if h.source in read]
+    metrics.add_to(into, arrivals(own))
+    for source, (bad, late) in lost(own, before).items():
+        metrics.count_lost(into, spec.streams[source].name, bad, late)
+
+
+def arrivals(headers: Sequence[Header]) -> dict[str, int]:
+    """What sources brought in a batch."""
+    return {"rows": sum(h.rows for h in headers), "bad": sum(h.bad for h in headers)}
 
 
 def headers_of(spec: PipelineSpec, headers: Sequence[Header]) -> list[Header]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -10,18 +10,18 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from muntin.core.errors import InternalError
-from muntin.core.watermark import Header
 from muntin.engine.clocks import CLOCKS, Times, advance
 from muntin.engine.level import LevelOutput
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
-from muntin.spark.level_run import LevelRun, headers_of
+from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
-from muntin.spark.metrics import PIPELINE
+from muntin.spark.metrics import PIPELINE, add_to
 from muntin.spark.outlets import Part
 from muntin.spark.pack import Task
 from muntin.spark.slots import shards_of_slot, slot_ids
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.starts import started
 from muntin.spark.tables import StaticTables
 from muntin.state.shard_state import ShardState
 
@@ -97,7 +97,7 @@ class SlotRun:
         for part in chain(*self.parts.values()):
             part.close(even_if_empty=0 in shards)
         if self.level == 0 and 0 in shards:
-            self.report[PIPELINE] = _arrivals(self.mail.headers)
+            self.report[PIPELINE] = arrivals(self.mail.headers)
         cells.commit(states, self.report)
 
     def _parts(self, batch: int) -> dict[int, list[Part]]:
@@ -130,7 +130,8 @@ class SlotRun:
         """The clocks are moved at level 0, which passes their times on."""
         if self.level == 0:
             headers = headers_of(self.spec, self.mail.headers)
-            return advance(self.spec.graph, states[f"{CLOCKS}/{run.shard}"], headers, self.mail.now)
+            now, clock = self.mail.now, states[f"{CLOCKS}/{run.shard}"]
+            return advance(self.spec.graph, clock, headers, now, since=started(self.spec.starts, now))
         found = self.mail.times.get(run.shard)
         if found is None:
             raise InternalError(f"shard {run.shard} of level {self.level} got no times from the level before")
@@ -159,17 +160,11 @@ class SlotRun:
     ) -> None:
         graph = self.spec.graph
         own = self.report.setdefault(self.spec.signatures[query], {})
-        late = sum(rows.num_rows for source, rows in output.late if query in graph.used_by[source])
-        held = sum(s.rows() for v, s in states.items() if query in graph.used_by[v])
-        add = {"late": late, "results": results, "state_rows": held}
-        if self.level == 0 and run.shard == 0:
-            read = self.spec.streams_of(query)
-            add |= _arrivals([h for h in self.mail.headers if h.source in read])
-        for name, value in add.items():
-            own[name] = own.get(name, 0) + value
+        count(own, self.spec, query, output, results)
+        add_to(own, {"state_rows": sum(s.rows() for v, s in states.items() if query in graph.used_by[v])})
         domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
+        if self.level == 0 and run.shard == 0:
+            count_arrivals(own, self.spec, query, self.mail.headers, times.befores[domain])
         own |= {"watermark": times.watermarks[domain], "now": self.mail.now}
 
 
-def _arrivals(headers: Sequence[Header]) -> dict[str, int]:
-    return {"rows": sum(h.rows for h in headers), "bad": sum(h.bad for h in headers)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 from muntin.core.errors import ConfigError
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.table_feed import TableFeed
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.control import control_letters
@@ -19,6 +21,8 @@ from muntin.spark.level_task import level_task
 from muntin.spark.pack import packer
 from muntin.spark.replay_task import SORT_ORDER, replay_task
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.starts import note_start
+from muntin.spark.tally import Tally
 from muntin.spark.types import struct_of
 from muntin.spark.worker import settled
 
@@ -45,8 +49,9 @@ def plan_pipeline(
 
 
 def with_store(spec: PipelineSpec, store: str) -> PipelineSpec:
-    """The pipeline live, its windows and static tables under ``store``."""
-    return replace(spec, store=store, tables=files.join(store, "tables"))
+    """The pipeline live, its windows and static tables under ``store``; a run of it begins now."""
+    starts = note_start(store, time.time_ns() // 1000) if spec.timed else ()
+    return replace(spec, store=store, tables=files.join(store, "tables"), starts=starts)
 
 
 def all_streaming(frames: Mapping[str, DataFrame], streams: Sequence[Stream]) -> bool:
@@ -82,14 +87,18 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
 
 
 def _by_time(rows: DataFrame, graph: Graph) -> DataFrame:
-    """Each partition in order of event time; rows of one instant as they came, where a window of rows cares."""
-    if not any(isinstance(v.op, RowsWindow) for v in graph.vertices):
+    """Each partition in order of event time; rows of one instant as they came, where a window of rows or a table cares.
+    """
+    if not any(isinstance(v.op, RowsWindow | TableFeed) for v in graph.vertices):
         return rows.sortWithinPartitions("__ts")
     return rows.withColumn("__n", F.monotonically_increasing_id()).sortWithinPartitions("__ts", "__n")
 
 
-def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows."""
+def build(
+    spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame], tally: Tally | None = None
+) -> DataFrame:
+    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows;
+    ``tally``: where a replay reports."""
     letters = packed(spec, plans, frames)
     for level in range(spec.levels):
         letters = letters.repartition(spec.partitions, F.col("slot"))
@@ -97,7 +106,8 @@ def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, 
         if spec.plain and level == spec.levels - 1:
             schema = struct_of(spec.queries[0].spark_schema())  # type: ignore[assignment]
         if spec.store is None:
-            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(settled(replay_task(spec, level)), schema)
+            task = settled(replay_task(spec, level, tally=tally))
+            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(task, schema)
         else:
             letters = letters.mapInArrow(settled(level_task(spec, level)), schema)
     return letters

@@ -16,12 +16,13 @@ from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.engine.clocks import Times, advance
 from muntin.spark import wire
-from muntin.spark.level_run import LevelRun, headers_of
+from muntin.spark.level_run import LevelRun, count, count_arrivals, headers_of
 from muntin.spark.level_task import gather
 from muntin.spark.mail import Mail, arrived
 from muntin.spark.pack import Task
 from muntin.spark.slots import shards_of_slot
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.tally import Tally
 from muntin.state.shard_state import ShardState
 
 STEP_BYTES = 8 << 20
@@ -31,16 +32,19 @@ SORT_ORDER = ("slot", "shard", "min_ts", "part", "seq")
 """Columns of the letters that Spark sorts each partition by."""
 
 
-def replay_task(spec: PipelineSpec, level: int, step_bytes: int = STEP_BYTES) -> Task:
-    """The function for ``mapInArrow`` over sorted letters; the last level yields results. One query only."""
+def replay_task(
+    spec: PipelineSpec, level: int, step_bytes: int = STEP_BYTES, tally: Tally | None = None
+) -> Task:
+    """The function for ``mapInArrow`` over sorted letters; the last level yields results. One query only. ``tally``:
+    where each slot reports what it counted."""
     last = level == spec.levels - 1
 
     def run_level(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for slot, letters in groupby(wire.from_batches(batches), key=lambda x: x.slot):
-            if last:
-                yield from _results(SlotReplay(spec, level, slot, letters, step_bytes))
-            else:
-                yield from wire.to_batches(SlotReplay(spec, level, slot, letters, step_bytes).run())
+            replay = SlotReplay(spec, level, slot, letters, step_bytes)
+            yield from _results(replay) if last else wire.to_batches(replay.run())
+            if tally is not None:
+                tally.add(level, slot, replay.report)
 
     return run_level
 
@@ -65,6 +69,7 @@ class SlotReplay:
     results: list[pa.RecordBatch] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     now: int = NEVER
+    report: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def run(self) -> Iterator[wire.Letter]:
         """Letters for later levels; at the last level ``results`` fills up, with an empty pause after every step."""
@@ -86,6 +91,8 @@ class SlotReplay:
 
     def _shard(self, run: LevelRun, letters: Iterator[wire.Letter]) -> Iterator[wire.Letter]:
         clock = _Clocks(self.spec, self.headers, self.now) if self.level == 0 else _Relayed()
+        if self.level == 0 and run.shard == 0:
+            count_arrivals(self._own_report(), self.spec, 0, self.headers, NEVER)
         states, mail, size = {v: ShardState() for v in run.stateful}, Mail(), 0
         for letter in letters:
             if letter.kind == wire.TIMES:
@@ -102,12 +109,18 @@ class SlotReplay:
         yield from self._step(run, states, mail, final)
         yield from run.forward(final, self.now)
 
+    def _own_report(self) -> dict[str, int]:
+        return self.report.setdefault(self.spec.signatures[0], {})
+
     def _step(
         self, run: LevelRun, states: dict[int, ShardState], mail: Mail, times: Times
     ) -> Iterator[wire.Letter]:
         output = run.step(states, arrived(self.spec, mail, run.shard), times)
+        results = 0
         for _, rows in run.results(output, times):
             self.results.append(rows)
+            results += rows.num_rows
+        count(self._own_report(), self.spec, 0, output, results)
         if self.level == self.spec.levels - 1:
             yield wire.Letter(self.slot, wire.RESULT, b"")
         yield from run.letters(output)

@@ -98,6 +98,18 @@ class Sink:
             return None
         return Outlet("parquet", files.absolute(self.path), codec)
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether ``rows`` can tell what was written."""
+        return self.format == "memory" and self.foreach_batch is None
+
+    @property
+    def told(self) -> str:
+        """The sink in words."""
+        if self.foreach_batch is not None:
+            return "a function"
+        return f"{self.format} {self.path}" if self.path else self.format
+
     def rows(self) -> pa.Table | None:
         """What a ``memory`` sink holds, in the order of batches; None before the first one."""
         tables = [self.memory[b] for b in sorted(self.memory)]

@@ -76,6 +76,8 @@ class PipelineSpec:
     retain: int = 10
     outlets: tuple[tuple[Outlet, ...], ...] = ()
     sent: frozenset[int] = frozenset()
+    starts: tuple[int, ...] = ()
+    """Processing times (microseconds) at which runs of the pipeline began, where ``timed`` (see ``starts``)."""
 
     @property
     def queries(self) -> tuple[QueryPlan, ...]:

@@ -15,6 +15,7 @@ from muntin.spark.metrics import Metrics, combine
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
+from muntin.spark.tally import Tally
 
 
 def result_frame(
@@ -25,8 +26,9 @@ def result_frame(
     shards: int,
     partitions: int,
     store: str | None,
-) -> DataFrame:
-    """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs."""
+) -> tuple[DataFrame, Tally | None]:
+    """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs, which
+    count what they do in the tally."""
     streams, live = query.streams, all_streaming(frames, query.streams)
     if live:
         streams = tuple(s for s in streams if not s.static)
@@ -36,10 +38,11 @@ def result_frame(
         queries = with_key(queries, where)
     spec, plans = plan_pipeline(streams, queries, shards, partitions)
     if not live:
-        return build(spec, plans, frames)
+        tally = Tally(spark)
+        return build(spec, plans, frames, tally), tally
     spec = with_store(spec, where)
     write_tables(spec, frames)
-    return LiveFrame.of(build(spec, plans, frames), spec)
+    return LiveFrame.of(build(spec, plans, frames), spec), None
 
 
 def store_of(spark: SparkSession, query: QueryPlan, store: str | None) -> str:
