@@ -140,7 +140,7 @@ def _query(case: str, seconds: int) -> PhysicalQuery:
     functions = tuple(AggregateFunction(n, pa.int64(), pa.int64(), inverse=e.invertible) for n, e in FUNCTIONS.items())
     text = CASES[case].format(w=f"{seconds} SECONDS", n=seconds * RATE)
     query = plan_query(bind(text, Catalog(tuple(streams), functions=functions)))
-    return replace(query, functions=FUNCTIONS)
+    return replace(query, functions=tuple(FUNCTIONS.items()))
 
 
 def _measure(case: str, seconds: int, batches: int) -> LengthRecord:

@@ -121,9 +121,7 @@ def _upto(total, begin, end):  # type: ignore[no-untyped-def]
     return total[end - 1] - (total[begin - 1] if begin > 0 else 0)
 
 
-@nb.njit(
-    nb.types.Tuple((nb.int64, MI64))(I64, I64, I64, MI64, MI64, nb.int64, nb.int64, nb.int64), cache=True
-)
+@nb.njit(nb.types.Tuple((nb.int64, MI64))(I64, I64, I64, MI64, MI64, nb.int64, nb.int64, nb.int64), cache=True)
 def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  # type: ignore[no-untyped-def]
     """The least key with more than ``rank`` values up to it, and in each run the place after it."""
     runs = len(length)
@@ -150,9 +148,7 @@ def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  
     return least, high
 
 
-@nb.njit(
-    nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64, MI64), cache=True
-)
+@nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64, MI64), cache=True)
 def _by_rank(  # type: ignore[no-untyped-def]
     group_at, key_at, total_at, length, number, more, fewer, q, least, greatest, below, size
 ):
@@ -266,3 +262,26 @@ def probe(run: Ints, directory: NDArray[np.int32], bits: int, wanted: Ints) -> I
     out = np.empty(len(wanted), np.int64)
     _probe(run, directory, bits, wanted, out)
     return out
+
+
+@nb.njit(nb.void(I64, I64, I64, I64, nb.int64, MI64, MI64, MI64), cache=True)
+def _spans(group_at, key_at, length, number, low, begin, first, end):  # type: ignore[no-untyped-def]
+    runs = len(length)
+    for r in range(runs):
+        groups = _array(group_at[r], length[r])
+        keys = _array(key_at[r], length[r])
+        at = 0
+        for i in range(len(number)):
+            at = _gallop(groups, at, length[r], number[i])
+            to = _gallop(groups, at, length[r], number[i] + 1)
+            begin[i * runs + r] = at
+            first[i * runs + r] = _first_at_least(keys, at, to, low)
+            end[i * runs + r] = to
+
+
+def spans(groups: Sequence[Ints], keys: Sequence[Ints], number: Ints, low: int) -> tuple[Ints, Ints, Ints]:
+    """Where the rows of each group (``number`` ascends) begin, where its first with ``key >= low`` is, and where they
+    end: by group, then by run. Runs are in order of (group, key)."""
+    begin, first, end = (np.empty(len(number) * len(groups), np.int64) for _ in range(3))
+    _spans(_addresses(groups), _addresses(keys), _lengths(groups), number, low, begin, first, end)
+    return begin, first, end

@@ -85,9 +85,7 @@ def gathered(runs: Sequence[pa.RecordBatch], run: Ints, place: Ints) -> tuple[pa
     return concat_rows([runs[r].take(pa.array(p)) for r, p in zip(number.tolist(), parts, strict=True)]), order
 
 
-def count_rows(
-    state: ShardState, structure: str, values: pa.RecordBatch, group: Ints, key: Ints, count: Ints
-) -> None:
+def count_rows(state: ShardState, structure: str, values: pa.RecordBatch, group: Ints, key: Ints, count: Ints) -> None:
     """Add ``count`` of each row of ``values`` to the multiset of its ``group``; ``key``: coarse, in the rows' order."""
     add_run(state, structure, _run(values, group, key, count), _merged)
 
