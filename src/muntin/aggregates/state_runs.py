@@ -2,8 +2,8 @@
 
 Items (values, or states of panes) lie in runs by group and expiry (``state.runs``). At place i of its group's items in
 a run is stored the merged state of the items from i to the end of a block: of ``FAN`` items, or of the greatest power
-of it that i begins. So the items of a run that have not expired, which are its last ones, are a state for each power; what a
-step brings is added to a running state. (A tree of partials, as in Tangwongsan et al. 2015, laid out by place.)
+of it that i begins. So the items of a run that have not expired, which are its last ones, are a state for each power;
+what a step brings is added to a running state. (A tree of partials, as in Tangwongsan et al. 2015, laid out by place.)
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
+from muntin.state.runs import due
 from muntin.state.shard_state import Chunk, ShardState
 
 START, EXP = "__start", "__exp"
@@ -25,9 +26,6 @@ WEIGHT = "__w"
 
 PANES = 16
 """Panes to a window: at most so many merged chunks live at a time, and rows are merged once."""
-
-TIER = 16
-"""Chunks of one size that make the next size where no window bounds the rows."""
 
 Rebuild = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -123,8 +121,8 @@ def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
 def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry) -> None:
     """Merge the small chunks of each closed pane, dropping rows that have expired.
 
-    With ``pane`` (microseconds) each row is merged once, when its pane has closed; without one (windows that never end)
-    ``TIER`` chunks of one level become one of the next.
+    With ``pane`` (microseconds) each row is merged once, when its pane has closed; without one (windows that never end,
+    rows that negative tuples take away) chunks of like size are merged as runs are (``state.runs``).
     """
     if watermark == FOREVER or len(state.list(name)) < 2:
         return
@@ -142,13 +140,12 @@ def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None,
 
 
 def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild) -> None:
-    level = 0
     while True:
-        same = [c for c in state.list(name) if c.meta["level"] == level and c.meta["max_start"] < watermark]
-        if len(same) < TIER:
+        past = [c for c in state.list(name) if c.meta["max_start"] < watermark]
+        count = due([c.meta["n"] for c in past])
+        if count == 0:
             return
-        _merge(state, name, same, watermark, rebuild)
-        level += 1
+        _merge(state, name, past[-count:], watermark, rebuild)
 
 
 def _merge(state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild) -> None:
