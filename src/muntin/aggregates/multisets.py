@@ -143,7 +143,7 @@ class OrderStatistic:
             return lower
         upper = _at(column, found.row, high)
         share = np.asarray(self.q * (total - 1) % 1.0, np.float64)
-        return _between(lower.cast(pa.float64()), upper.cast(pa.float64()), share)
+        return _between(_doubles(lower), _doubles(upper), share)
 
 
 def _opened(replay: Replay, pair: str) -> Replay:
@@ -159,6 +159,11 @@ def _at(column: pa.Array, row: Ints, place: Ints) -> pa.Array:
     index = np.zeros(len(place), np.int64)
     index[~none] = row[place[~none]]
     return column.take(pa.array(index, mask=none))
+
+
+def _doubles(column: pa.Array) -> pa.Array:
+    """Numbers as doubles; integers beyond 2**53 are rounded to the nearest."""
+    return column.cast(pa.float64(), safe=False)
 
 
 def _between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa.Array:

@@ -141,6 +141,7 @@ def lines(records: Sequence[LengthRecord]) -> list[str]:
 
 
 def query_of(case: str, seconds: int) -> PhysicalQuery:
+    """The case's query over windows of so many seconds."""
     schema = rows(0, 1, 0, 1).schema
     streams = [Stream(n, Schema.of(**{f.name: f.type for f in schema}), "ts", order=i) for i, n in enumerate("AB")]
     functions = tuple(AggregateFunction(n, pa.int64(), pa.int64(), inverse=e.invertible) for n, e in FUNCTIONS.items())

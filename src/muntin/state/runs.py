@@ -17,7 +17,7 @@ from muntin.state.shard_state import Chunk, ShardState
 TIER = 8
 """Runs of one size that become one of the next."""
 
-SMALL = 512
+SMALL = 64
 """Rows of a run that is not told apart from smaller ones, times ``TIER``."""
 
 Merge = Callable[[list[pa.RecordBatch], bool], pa.RecordBatch]
