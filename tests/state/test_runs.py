@@ -1,4 +1,4 @@
-"""When runs are merged: few at a time, rows seldom rewritten, and all of them once the young ones outgrow the oldest."""
+"""When runs are merged: few at a time, rows seldom rewritten, and all once the young ones outgrow the oldest."""
 
 from __future__ import annotations
 
