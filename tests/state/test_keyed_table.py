@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from muntin.core.errors import StoreError
 from muntin.state import keyed_table, runs
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
@@ -138,3 +139,10 @@ def test_runs_are_few_and_rows_are_rewritten_seldom(monkeypatch: pytest.MonkeyPa
         assert len(state.list("t")) <= runs.TIER * 4
         assert sum(c.meta["n"] for c in state.list("t")) <= 3 * live + runs.SMALL * runs.TIER * 2
     assert written <= 600 * 2 * each * 6
+
+
+def test_a_table_of_another_layout_is_refused() -> None:
+    state = ShardState()
+    state.append("t", pa.RecordBatch.from_pydict({"k": [1], "s": ["a"], "__live": [1]}, schema=None))
+    with pytest.raises(StoreError, match="the table t was written by another release"):
+        KeyedTable(state, "t", KEYS)

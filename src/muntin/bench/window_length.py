@@ -59,8 +59,8 @@ CASES = {
     "except": "SELECT u FROM A [RANGE {w}] EXCEPT SELECT u FROM B [RANGE {w}]",
     "not-exists": "SELECT u, v FROM A [RANGE {w}] WHERE NOT EXISTS (SELECT 1 FROM B [RANGE {w}] WHERE B.u = A.u)",
 }
-"""Every construct that remembers rows. ``w``: the window; ``n``: as many rows as it holds. What runs Python for each row
-gets a part of the rows, so that a window is filled in seconds."""
+"""Every construct that remembers rows. ``w``: the window; ``n``: as many rows as it holds. What runs Python for each
+row gets a part of the rows, so that a window is filled in seconds."""
 
 WINDOWS = (60, 3600)
 BATCH, FILL, WARM = 1_000, 60_000, 4

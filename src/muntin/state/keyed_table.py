@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import no_columns
+from muntin.core.errors import StoreError
 from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.index import bucket_bits, bucket_order
 from muntin.kernels.keys import columns_equal, key_ids
@@ -45,6 +46,11 @@ class KeyedTable:
         self._before: Ints = np.empty(0, np.int64)
         runs = newest_first(state, structure)
         self._runs = [c.load for c in runs]
+        if runs and "alive" not in runs[0].meta:
+            raise StoreError(
+                f"the table {structure} was written by another release, which kept tables otherwise: run that release, or "
+                "start the query with a new checkpoint"
+            )
         self.alive, self._next = (runs[0].meta["alive"], runs[0].meta["next"]) if runs else (0, 1)
         """Live keys when the table was last saved, also those without an id here."""
 
