@@ -28,6 +28,7 @@ from muntin.local.runtime import LocalPipeline
 from muntin.plan.aggregates import Evaluate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream
 from muntin.state.pane_store import PaneStore
+from muntin.state.window_rows import PANES
 
 CASES = {
     "count": "SELECT COUNT(*) AS a FROM A [RANGE {w}]",
@@ -64,6 +65,7 @@ row gets a part of the rows, so that a window is filled in seconds."""
 
 WINDOWS = (60, 3600)
 BATCH, FILL, WARM = 1_000, 60_000, 4
+"""Rows a batch; while the window is filled; batches before measuring, besides those of a pane."""
 
 
 class Total:
@@ -156,7 +158,7 @@ def _measure(case: str, seconds: int, batches: int) -> LengthRecord:
         run = _Run(LocalPipeline(query_of(case, seconds)), PaneStore.open(str(Path(folder)), "bench", 0), seconds)
         for _ in range(0, seconds * RATE, FILL):
             run.batch(FILL)
-        for _ in range(WARM):
+        for _ in range(WARM + seconds * RATE // BATCH // PANES):
             run.batch(BATCH)
         found = [run.batch(BATCH) for _ in range(batches)]
     *usual, most = sorted(found, key=lambda f: f[1])

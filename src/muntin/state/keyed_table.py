@@ -48,8 +48,8 @@ class KeyedTable:
         self._runs = [c.load for c in runs]
         if runs and "alive" not in runs[0].meta:
             raise StoreError(
-                f"the table {structure} was written by another release, which kept tables otherwise: run that release, or "
-                "start the query with a new checkpoint"
+                f"the table {structure} was written by another release, which kept tables otherwise: run that release, "
+                "or start the query with a new checkpoint"
             )
         self.alive, self._next = (runs[0].meta["alive"], runs[0].meta["next"]) if runs else (0, 1)
         """Live keys when the table was last saved, also those without an id here."""
