@@ -64,13 +64,8 @@ def asked(bound: BoundQuery, plan: Any = plan_query) -> Asked:
 def continued(old: LocalPipeline, taken: TakenUp) -> LocalPipeline:
     """A pipeline of the plans taken up, with the state that the old one has under the same names."""
     new = LocalPipeline(list(taken.plans.values()), old.shards)
-    number = {v.id: i for i, v in enumerate(old.graph.vertices)}
-    for shard in range(old.shards):
-        for v in new.graph.stateful:
-            id = new.graph.vertices[v].id
-            if taken.since[id] == 0:
-                new.states[shard][v] = old.states[shard][number[id]]
-    new.clocks = old.clocks
+    kept = {n: s for n, s in old.cells().items() if taken.since.get(n.partition("/")[0], 0) == 0}
+    new.restore(kept)
     return new
 
 

@@ -14,15 +14,9 @@ class Stored(LocalPipeline):
     def restart(self, store: PaneStore, version: int, rng: Random | None = None) -> None:
         """One task for all shards; with ``rng`` shards are shared out to other tasks at every restart, and each task
         commits its own cells."""
-        cells = {f"{v}/{s}": (v, s) for s, states in enumerate(self.states) for v in states}
+        cells = self.cells()
         task_of = [rng.randint(0, 2) if rng else 0 for _ in range(self.shards)]
         for task in sorted(set(task_of)):
-            own = {n: self.states[s][v] for n, (v, s) in cells.items() if task_of[s] == task}
-            own |= {f"clocks/{s}": clock for s, clock in enumerate(self.clocks) if task_of[s] == task}
+            own = {n: c for n, c in cells.items() if task_of[int(n.rpartition("/")[2])] == task}
             store.commit(version, f"t{task}", own, {"shards": self.shards})
-        for name, state in store.load(version, [*cells, *(f"clocks/{s}" for s in range(self.shards))]).items():
-            if name in cells:
-                vertex, shard = cells[name]
-                self.states[shard][vertex] = state
-            else:
-                self.clocks[int(name.partition("/")[2])] = state
+        self.restore(store.load(version, list(cells)))

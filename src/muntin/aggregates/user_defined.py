@@ -1,4 +1,4 @@
-"""User-defined aggregates as accumulators: one running state a group, merged states of panes, or all values anew."""
+"""User-defined aggregates as accumulators: one running state a group, states merged beforehand, or all values anew."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Replay
 from muntin.aggregates.multisets import lists
+from muntin.aggregates.state_runs import StateRuns
 from muntin.kernels.hashing import validity_of
 from muntin.plan.aggregates import Evaluate
+from muntin.state.window_rows import WEIGHT
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class UserDefined:
-    """An aggregate that goes through the group's values, in order of value, for each answer."""
+    """An aggregate that can only be added to: states merged beforehand, or, where rows may be taken away before their
+    expiry, all values of the group, in order, for each answer."""
 
     name: str
     arg: str
@@ -30,9 +33,12 @@ class UserDefined:
     type: pa.DataType
 
     def values(self, replay: Replay) -> pa.Array:
-        offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
-        return pa.array(results, self.type)
+        if WEIGHT in replay.events.rows.schema.names:
+            offsets, items = lists(replay, f"{self.name}.values", self.arg)
+            results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
+            return pa.array(results, self.type)
+        runs = StateRuns(f"{self.name}.states", self.code, self.code.aggregate.add)
+        return pa.array(runs.answers(replay, replay.events.rows.column(self.arg)), self.type)
 
 
 @dataclass(frozen=True)
@@ -45,15 +51,11 @@ class MergedStates:
     type: pa.DataType
 
     def values(self, replay: Replay) -> pa.Array:
-        offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        results = [self._merged(items.slice(a, b - a).to_pylist()) for a, b in pairwise(offsets.tolist())]
-        return pa.array(results, self.type)
+        runs = StateRuns(f"{self.name}.states", self.code, self._merge)
+        return pa.array(runs.answers(replay, replay.events.rows.column(self.arg)), self.type)
 
-    def _merged(self, stored: list[bytes]) -> Any:
-        state = self.code.aggregate.init()
-        for one in stored:  # read anew each time: a merge may hand on its second state, which the next one changes
-            state = self.code.aggregate.merge(state, self.code.unpack(one))
-        return self.code.aggregate.finish(state)
+    def _merge(self, state: Any, stored: bytes) -> Any:
+        return self.code.aggregate.merge(state, self.code.unpack(stored))
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,7 @@ def verify(
         raise typer.Exit(status)
 
 
-BENCHES = ("sliding-sum", "window-join", "state-bytes")
+BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length")
 
 
 @app.command()

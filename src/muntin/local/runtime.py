@@ -13,7 +13,7 @@ from muntin.core.time import NEVER
 from muntin.core.watermark import Header, largest
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.routes import Route, Split, route
-from muntin.engine.clocks import Times, advance
+from muntin.engine.clocks import CLOCKS, Times, advance
 from muntin.engine.level import LevelOutput, hot_keys, run_level
 from muntin.engine.meter import Meter
 from muntin.engine.rows import TS, result_rows, to_wire
@@ -53,6 +53,20 @@ class LocalPipeline:
     def push_all(self, batch: Batches, now: int = 0) -> list[pa.Table]:
         """As ``push``, the results of every query."""
         return self._run(batch, now, NEVER, finish=False)
+
+    def cells(self) -> dict[str, ShardState]:
+        """All state, by the names under which the pane store keeps it."""
+        found = {f"{CLOCKS}/{shard}": clock for shard, clock in enumerate(self.clocks)}
+        for shard, states in enumerate(self.states):
+            found |= {f"{self.graph.vertices[v].id}/{shard}": state for v, state in states.items()}
+        return found
+
+    def restore(self, cells: Mapping[str, ShardState]) -> None:
+        """Take up state by its names; what is not among ``cells`` stays as it is."""
+        for shard, states in enumerate(self.states):
+            self.clocks[shard] = cells.get(f"{CLOCKS}/{shard}", self.clocks[shard])
+            for v, state in states.items():
+                states[v] = cells.get(f"{self.graph.vertices[v].id}/{shard}", state)
 
     def heartbeat(self, until: int, now: int = 0) -> pa.Table:
         """Every instant before ``until`` (event time, microseconds) is complete."""

@@ -200,6 +200,8 @@ def _schedule(
     else:
         assert op.ticks is not None
         instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until)
+    if len(instants):
+        groups.load_all()  # each of them is shown
     return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
 
 
@@ -207,7 +209,7 @@ def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx
     """Where some group is live: around the entering rows, and from the step's begin while older rows last."""
     fresh = events.entering
     start, exp = events.time[fresh], events.exp[fresh]
-    if (groups.live > 0).any():
+    if groups.alive > 0:
         older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]
         last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time[-1:].tolist()])
         start, exp = np.append(start, ctx.low), np.append(exp, last)

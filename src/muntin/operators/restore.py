@@ -1,7 +1,8 @@
 """Periodic reports of a continual evaluation that lose nothing short-lived (thesis 3.3.4).
 
 Rows that come and go between two evaluation instants are reported at the second. State: the current answer, the answer
-at the last evaluation, and how many of each row have gone since, all by row.
+at the last evaluation, and how many of each row have gone since, all by row; between two instants only rows that
+change are read and written.
 """
 
 from __future__ import annotations
@@ -82,12 +83,16 @@ def _answers(op: Restore, state: ShardState, name: str, batch: Batch, ctx: Conte
     """At each evaluation instant the answer, and what was inserted and deleted since the one before."""
     assert batch.sign is not None
     table = KeyedTable(state, f"{name}.rows", batch.columns.schema)
-    ids = table.ids_of(batch.columns, len(batch))
-    live, start, gone = table.counter("now"), table.counter("start"), table.counter("gone")
     began = ctx.low if ctx.first == FOREVER else max(ctx.low, int(op.ticks.at_or_after(np.array([ctx.first]))[0]))
+    ticks = _ticks(op, table, batch, began, ctx)
+    ids = table.ids_of(batch.columns, len(batch))
+    if ticks:
+        table.load_all()  # each of them is shown
+    live, start, gone = table.counter("now"), table.counter("start"), table.counter("gone")
+    before = [a.copy() for a in (live, start, gone)]
     reported: list[tuple[int, Ints]] = []
     done = 0
-    for tick in _ticks(op, table, batch, began, ctx):
+    for tick in ticks:
         upto = int(np.searchsorted(batch.ts, tick, side="right"))
         _apply(live, gone, ids[done:upto], batch.sign[done:upto])
         done = upto
@@ -96,7 +101,7 @@ def _answers(op: Restore, state: ShardState, name: str, batch: Batch, ctx: Conte
         gone[:] = 0
     _apply(live, gone, ids[done:], batch.sign[done:])
     table.live[:] = live + start + gone  # a row is remembered while any of them matters
-    table.save(np.arange(len(table)))
+    table.save(np.flatnonzero(np.any([a != b for a, b in zip((live, start, gone), before, strict=True)], axis=0)))
     return _rows(table, reported)
 
 
@@ -104,7 +109,7 @@ def _ticks(op: Restore, table: KeyedTable, batch: Batch, began: int, ctx: Contex
     """Evaluation instants of the step at which there is, or may have been, something to report."""
     moments = batch.ts[(batch.ts >= began) & (batch.ts < ctx.until)]
     found = set(op.ticks.at_or_after(moments).tolist()) if len(moments) else set()
-    begin = began if (table.live > 0).any() else (int(batch.ts[0]) if len(batch) else FOREVER)
+    begin = began if table.alive > 0 else (int(batch.ts[0]) if len(batch) else FOREVER)
     end = min(ctx.until, ctx.high)
     tick = int(op.ticks.at_or_after(np.array([min(begin, FOREVER - 1)]))[0]) if begin < end else end
     while tick < end:

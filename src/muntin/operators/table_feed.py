@@ -68,7 +68,7 @@ class TableFeed(Described):
 def table_feed(op: TableFeed, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     """Signed updates in; those of this step's instants that change the table out, in order of time.
 
-    Cost: the updates, and loading the table (``KeyedTable``). Raises DataError for a bad update under "fail".
+    Cost: the updates; with a key also a pass over the table in each step that brings some. Raises DataError for a bad update under "fail".
     """
     updates = _in_order(state, f"{name}.waiting", batch, ctx)
     rows = KeyedTable(state, f"{name}.rows", batch.columns.schema)
@@ -127,6 +127,8 @@ def _by_row(rows: KeyedTable, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]
 def _by_key(key: tuple[str, ...], rows: KeyedTable, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]:
     """One row a key: (what goes and what comes, which updates found what they name)."""
     assert updates.sign is not None
+    if len(updates):
+        rows.load_all()  # the row of a key is not found by its key alone
     came = np.flatnonzero(updates.sign > 0)
     row_ids = np.full(len(updates), -1, np.int64)
     row_ids[came] = rows.ids_of(updates.columns.take(pa.array(came)), len(came))

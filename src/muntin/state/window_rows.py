@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
+from muntin.state.runs import due
 from muntin.state.shard_state import Chunk, ShardState
 
 START, EXP = "__start", "__exp"
@@ -25,10 +26,12 @@ WEIGHT = "__w"
 """+1, or -1 for a negative tuple; only in structures of signed rows."""
 
 PANES = 16
-"""Panes to a window: at most so many merged chunks live at a time, and rows are merged once."""
+"""Panes to a window: about so many merged chunks live at a time."""
 
 TIER = 16
-"""Chunks of one size that make the next size where no window bounds the rows."""
+"""Chunks of a pane that become one while it is open."""
+
+CLOSED = -1
 
 Rebuild = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -137,45 +140,50 @@ def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
 def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry) -> None:
     """Merge the small chunks of each closed pane, dropping rows that have expired.
 
-    With ``pane`` (microseconds) each row is merged once, when its pane has closed; without one (windows that never end)
-    ``TIER`` chunks of one level become one of the next.
+    With ``pane`` (microseconds) each row is merged when its pane has closed, and before that once for each power of
+    ``TIER`` among the pane's chunks, so that a long pane has few of them; without one (windows that never end,
+    rows that negative tuples take away) chunks of like size are merged as runs are (``state.runs``).
     """
     if watermark == FOREVER or len(state.list(name)) < 2:
         return
     if pane is None:
         _merge_tiers(state, name, watermark, rebuild)
         return
-    panes: dict[int, list[Chunk]] = {}
+    panes: dict[tuple[int, int], list[Chunk]] = {}
     for chunk in state.list(name):
         number = chunk.meta["max_start"] // pane
-        if chunk.meta["level"] == 0 and number < watermark // pane:
-            panes.setdefault(number, []).append(chunk)
-    for small in panes.values():
-        if len(small) > 1:
-            _merge(state, name, small, watermark, rebuild)
+        if chunk.meta["level"] > 0 or chunk.meta["max_start"] >= watermark:
+            continue
+        tier = CLOSED if number < watermark // pane else chunk.meta.get("tier", 0)
+        panes.setdefault((number, tier), []).append(chunk)
+    for (_, tier), small in panes.items():
+        if tier == CLOSED and len(small) > 1:
+            _merge(state, name, small, watermark, rebuild, level=1)
+        elif len(small) >= TIER:
+            _merge(state, name, small, watermark, rebuild, level=0, tier=tier + 1)
 
 
 def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild) -> None:
-    level = 0
     while True:
-        same = [c for c in state.list(name) if c.meta["level"] == level and c.meta["max_start"] < watermark]
-        if len(same) < TIER:
+        past = [c for c in state.list(name) if c.meta["max_start"] < watermark]
+        count = due([c.meta["n"] for c in past])
+        if count == 0:
             return
-        _merge(state, name, same, watermark, rebuild)
-        level += 1
+        _merge(state, name, past[-count:], watermark, rebuild, level=0)
 
 
-def _merge(state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild) -> None:
+def _merge(
+    state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild, **meta: int
+) -> None:
     table = pa.Table.from_batches([c.load() for c in chunks]).combine_chunks()
     rows = table.to_batches()[0]
     kept = rows.take(pa.array(np.flatnonzero(int64s(rows, EXP) >= watermark)))
-    level = 1 + max(c.meta["level"] for c in chunks)
     if kept.num_rows == 0:
         state.replace(name, chunks, None)
         return
     ordered = rebuild(kept)
     if ordered.num_rows:
-        state.replace(name, chunks, ordered, level=level, **bounds(ordered))
+        state.replace(name, chunks, ordered, **meta, **bounds(ordered))
     else:
         state.replace(name, chunks, None)
 
