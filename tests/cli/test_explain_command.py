@@ -6,6 +6,8 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -97,3 +99,15 @@ def test_a_job_with_nothing_to_explain_says_so(tmp_path: Path) -> None:
 def test_errors_in_a_job_name_the_query(tmp_path: Path) -> None:
     status, _, err = call("explain", job_of(tmp_path, QUERY, "SELECT carier FROM flights [NOW]"))
     assert status == 2 and "query 'q1'" in err and "line 1, column 8" in err
+
+
+def test_a_table_that_changes_is_explained_but_not_analyzed_as_if_it_were_static(tmp_path: Path) -> None:
+    rows = pa.table({"at": pa.array([1], pa.timestamp("us")), "op": ["-"], "k": [1]})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    job = tmp_path / "job.toml"
+    text = '[[table]]\nname = "t"\npath = "t.parquet"\nkind = "relation"\nts = "at"\nop = "op"\nkey = "k"\n'
+    job.write_text(text)
+    status, out, err = call("explain", "SELECT COUNT(*) AS n FROM t", "--job", str(job))
+    assert (status, err) == (0, "") and "updates that change table t, by k" in out
+    status, _, err = call("explain", "SELECT COUNT(*) AS n FROM t", "--job", str(job), "--analyze")
+    assert status == 2 and "t: --analyze takes static tables alone, this one changes" in err

@@ -41,7 +41,12 @@ def _read(part: Source, stream: Stream) -> pa.Table:
 
 
 def _feed(part: Source, stream: Stream) -> pa.Table:
-    """A table's rows as updates that were always there."""
+    """A static table's rows as updates that were always there. Raises ConfigError for a table that changes."""
+    if not stream.static:
+        raise ConfigError(
+            f"{part.name}: --analyze takes static tables alone, this one changes; register its updates with "
+            "session.table and call query.explain(analyze=True)"
+        )
     rows = _read(part, stream)
     at = pa.array(np.full(len(rows), ALWAYS, np.int64))
     return rows.append_column("__at", at).append_column("__add", pa.array(np.ones(len(rows), bool)))

@@ -68,7 +68,8 @@ class TableFeed(Described):
 def table_feed(op: TableFeed, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
     """Signed updates in; those of this step's instants that change the table out, in order of time.
 
-    Cost: the updates; with a key also a pass over the table in each step that brings some. Raises DataError for a bad update under "fail".
+    Cost: the updates; with a key also a pass over the table in each step that brings some. Raises DataError for a bad
+    update under "fail".
     """
     updates = _in_order(state, f"{name}.waiting", batch, ctx)
     rows = KeyedTable(state, f"{name}.rows", batch.columns.schema)

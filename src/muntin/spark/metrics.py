@@ -155,7 +155,8 @@ def report_to_log(metrics: RunMetrics) -> None:
         for stream, (bad, late) in m.lost.items():
             log.warning("batch %d query %s: %s", m.batch, name, lost_text(stream, bad, late))
         log.info(
-            "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us",
+            "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us%s",
             m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark, m.lag,
+            "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items()),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)
