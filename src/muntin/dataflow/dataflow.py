@@ -17,6 +17,7 @@ so one join, one aggregate and one way to expire rows serve the whole language, 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal as OneOf
 
 from muntin.core.errors import UnsupportedError
 from muntin.dataflow.choose_state import folds
@@ -92,6 +93,8 @@ class _Planner(Negation):
         return shown
 
     def _shown(self, node: Output, ticks: Ticks | None) -> Placed:
+        if node.kind == "rstream" and ticks is not None and (reported := self._reported(node.input, ticks)) is not None:
+            return self.drafts.place(reported)
         value = self.visit(node.input, ticks)
         names = value.schema.names
         match node.kind:
@@ -110,6 +113,22 @@ class _Planner(Negation):
                 return self.drafts.apply(one, [changes], changes.schema, True, changes.keys)
             case "istream_restore" | "rstream_restore":
                 return self.restored(node, ticks)
+
+    def _reported(self, node: Node, ticks: Ticks) -> Value | None:
+        """The whole answer at every evaluation instant, if an aggregate is the last to keep anything: it reports each
+        group's row then, and no change has to be made up and taken back."""
+        match node:
+            case Filter(child, predicate):
+                below = self._reported(child, ticks)
+                return None if below is None else self.drafts.filter(below, predicate)
+            case Project(child, exprs):
+                below = self._reported(child, ticks)
+                return None if below is None else self.drafts.project(below, exprs)
+            case Aggregate() if not has_internal(node.input):
+                value = self.visit(node.input, ticks, external=True)
+                return self.aggregate(value, node, ticks, self._late(), emit="snapshots")
+            case _:
+                return None
 
     def restored(self, node: Output, ticks: Ticks | None) -> Placed:
         """The same query without SLIDE, reported at the evaluation instants."""
@@ -226,9 +245,16 @@ class _Planner(Negation):
             return self.fired_window(rows, node.window)
         return rows if ticks is None else self.drafts.apply(Snap(ticks), [rows], rows.schema, False, rows.keys)
 
-    def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
-        """Changes of each group's row; ``fires``: where the windows are whose first row comes later than the
-        streams'."""
+    def aggregate(
+        self,
+        value: Value,
+        node: Aggregate,
+        ticks: Ticks | None,
+        fires: Node | None = None,
+        emit: OneOf["changes", "snapshots"] = "changes",
+    ) -> Placed:
+        """Changes of each group's row, or all rows at each evaluation instant; ``fires``: where the windows are whose
+        first row comes later than the streams'."""
         node = self._dated(node)
         arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
@@ -241,8 +267,8 @@ class _Planner(Negation):
         keys = [tuple(n for n, _ in groups), *(() for _ in marks)]
         here = self.drafts.colocate([self.drafts.project(value, computed), *marks], keys)
         panes = not here[0].signed and folds(aggs, ticks)
-        op = GroupAggregate(groups, aggs, "changes", ticks, bool(marks), panes)
-        return self.drafts.apply(op, here, node.schema, True, here[0].keys)
+        op = GroupAggregate(groups, aggs, emit, ticks, bool(marks), panes)
+        return self.drafts.apply(op, here, node.schema, emit == "changes", here[0].keys)
 
     def _dated(self, node: Aggregate) -> Aggregate:
         """FIRST and LAST take the row's event time beside their argument: the latest of its parts'."""

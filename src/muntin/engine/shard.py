@@ -129,8 +129,11 @@ def step(
     arrived: Sequence[pa.RecordBatch | None],
     progress: Progress,
     shard: int = 0,
+    most: int | None = None,
 ) -> StepOutput:
     """Run stage ``stage`` over the rows that arrived (one batch per input, in canonical order) up to the watermark.
+
+    With ``most``, an operator that would give more rows raises Cut; the state is then to be put back as it was.
 
     Rows without a shard key live on shard 0; only there does an ungrouped aggregate answer over an empty window.
     """
@@ -149,7 +152,7 @@ def step(
         values.append(_interval_rows(query, source, rows))
         if isinstance(source, SourceInput) and source.instants_only:
             marks += [values[-1].ts, values[-1].exp]
-    ctx = replace(_context(query, state, marks, progress), home=shard == 0)
+    ctx = replace(_context(query, state, marks, progress), home=shard == 0, most=most)
     _run(plan, state, values, ctx)
     check_memory(plan, state, stage, shard, query.options.memory)
     return StepOutput(tuple(values[v] for v in plan.emitted()), late)

@@ -11,8 +11,9 @@ from muntin.core.batch import Batch, concat_rows
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.dataflow.stage import DerivedInput, Input, PhysicalQuery, SourceInput
-from muntin.engine.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
+from muntin.engine.shard import TS, Progress, advance, result_rows, to_wire, wire_schema
 from muntin.engine.source import arrive, ship
+from muntin.engine.substeps import whole_step
 from muntin.kernels.hashing import hash_columns, shard_of
 from muntin.operators.joins.hot_keys import hot_head, parts
 from muntin.operators.joins.window_join import WindowJoin
@@ -85,7 +86,7 @@ class LocalPipeline:
         self, stage: int, shard: int, arrived: list[list[pa.RecordBatch] | None], progress: Progress
     ) -> tuple[Batch, ...]:
         rows = [None if a is None else a[shard] for a in arrived]
-        output = step(self.query, stage, self.states[stage][shard], rows, progress, shard)
+        output = whole_step(self.query, stage, self.states[stage][shard], rows, progress, shard)
         self.late += sum(r.num_rows for i, r in output.late if not _instants_only(self.query.stages[stage].inputs[i]))
         return output.ports
 

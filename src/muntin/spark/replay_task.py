@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
-from muntin.engine.shard import Progress, advance, step
+from muntin.engine.shard import Progress, advance
+from muntin.engine.substeps import substeps
 from muntin.spark import wire
 from muntin.spark.mail import Mail, arrived
 from muntin.spark.pack import Task
@@ -114,11 +115,11 @@ class SlotReplay:
         if not runs_on(place.stage, place.shard):
             return
         rows = arrived(self.spec, mail, 0, place.number, place.shard)
-        output = step(query, place.number, state, rows, progress, place.shard)
-        if place.last:
-            self.results.append(place.results(output.rows))
-            yield wire.Letter(self.slot, wire.RESULT, b"")
-        else:
+        for output in substeps(query, place.number, state, rows, progress, place.shard):
+            if place.last:
+                self.results.append(place.results(output.rows))
+                yield wire.Letter(self.slot, wire.RESULT, b"")
+                continue
             for letter in place.derived(output.ports, self.seq):
                 self.seq += 1
                 yield letter

@@ -11,7 +11,8 @@ import pyarrow as pa
 from muntin.core.batch import Batch
 from muntin.core.errors import InternalError
 from muntin.core.watermark import Header
-from muntin.engine.shard import Progress, StepOutput, advance, step
+from muntin.engine.shard import Progress, StepOutput, advance
+from muntin.engine.substeps import whole_step
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells
 from muntin.spark.mail import Mail, arrived, sort_mail
@@ -114,7 +115,7 @@ class SlotRun:
         output = StepOutput((nothing,) * len(stage.emitted()))
         if runs_on(stage, place.shard):
             rows = self.tables.seed(place, state, arrived(self.spec, mail, place.query, place.number, place.shard))
-            output = step(query, place.number, state, rows, progress, place.shard)
+            output = whole_step(query, place.number, state, rows, progress, place.shard)
         self.letters += place.forward(progress, mail.now)
         self.letters += place.late_letters(output)
         if not place.last:
