@@ -42,7 +42,7 @@ def substeps(
     No operator gives more than ``most`` rows (``MOST``) in a piece, except at an instant at which there are more.
     """
     most = most or MOST
-    low, reach = progress.before, progress.watermark
+    low, reach = progress.before, _reach(arrived, progress.before, progress.watermark, most)
     while True:
         now, later = _until(arrived, reach) if reach < progress.watermark else (arrived, None)
         before = {name: list(chunks) for name, chunks in state.chunks.items()}, deepcopy(state.heads)
@@ -56,7 +56,8 @@ def substeps(
         yield output
         if later is None:
             return
-        low, reach, arrived = reach, min(progress.watermark, 2 * reach - low), later
+        far = min(progress.watermark, reach + 2 * (reach - low))
+        low, reach, arrived = reach, _reach(later, reach, far, most), later
 
 
 def whole_step(
@@ -68,6 +69,15 @@ def whole_step(
         return parts[0]
     ports = tuple(Batch.concat(list(port)) for port in zip(*(p.ports for p in parts), strict=True))
     return StepOutput(ports, [late for p in parts for late in p.late])
+
+
+def _reach(arrived: Arrived, low: int, far: int, most: int) -> int:
+    """How far ``most`` of the rows that arrived reach, at most ``far``."""
+    if sum(r.num_rows for r in arrived if r is not None) <= most:
+        return far
+    times = np.concatenate([buffer_values(r.column(TS), np.int64) for r in arrived if r is not None])
+    reach = int(np.partition(times, most)[most])
+    return reach if low < reach < far else far
 
 
 def _until(arrived: Arrived, reach: int) -> tuple[Arrived, Arrived]:

@@ -23,17 +23,19 @@ def instants_in(ticks: Ticks | None, spans: tuple[Ints, Ints], ctx: Context) -> 
     kept = inside[0] < inside[1]
     inside = inside[0][kept], inside[1][kept]
     if ctx.most is not None:
-        _check_room(ticks, inside, ctx.most)
+        _check_room(ticks, inside, ctx, ctx.most)
     return tick_times(inside, ticks.slides, ticks.origins, ctx.low, ctx.until)
 
 
-def _check_room(ticks: Ticks, spans: tuple[Ints, Ints], most: int) -> None:
+def _check_room(ticks: Ticks, spans: tuple[Ints, Ints], ctx: Context, most: int) -> None:
     total = np.cumsum(sum(_count(*spans, s, o) for s, o in zip(ticks.slides, ticks.origins, strict=True)))
     if len(total) == 0 or total[-1] <= most:
         return
     over = int(np.searchsorted(total, most, side="right"))
     room = most - (int(total[over - 1]) if over else 0)
-    raise Cut(int(spans[0][over]) + room // len(ticks.slides) * min(ticks.slides))
+    at = max(int(spans[0][over]) + room // len(ticks.slides) * min(ticks.slides), ctx.low + 1)
+    if at < ctx.until:
+        raise Cut(at)
 
 
 def _count(low: Ints, high: Ints, slide: int, origin: int) -> Ints:
