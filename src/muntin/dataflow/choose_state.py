@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from muntin.dataflow.stage import Op
 from muntin.operators.as_of_join import AsOfJoin
+from muntin.operators.distinct import Distinct
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
@@ -73,6 +74,10 @@ def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
         case GroupAggregate(panes=panes):
             held = STRUCTURES[inputs[0]] + (" of partials" if panes else "")
             return f"{held}; group table" if inputs[0] is not Pattern.STR else STRUCTURES[Pattern.STR]
+        case Distinct():
+            if inputs[0] is Pattern.MON:
+                return "hash index of the values seen"
+            return "hash index of the rows shown; calendar queue of the duplicate of each that expires last"
         case Materialize() | Insertions():
             return STRUCTURES[inputs[0]]
         case RowsWindow():

@@ -32,6 +32,7 @@ from muntin.dataflow.shapes import (
     is_nrr,
     leaves,
     pair,
+    renews,
     unslid,
     windows_of,
 )
@@ -39,7 +40,7 @@ from muntin.dataflow.stage import PhysicalQuery
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.net import OneSign
-from muntin.operators.reshape import Rewind, Snap
+from muntin.operators.reshape import Endless, Rewind, Snap
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.top_rows import TopRows
@@ -99,20 +100,26 @@ class _Planner(Negation):
         names = value.schema.names
         match node.kind:
             case "rstream" if ticks is not None:
-                return self.materialize(self.drafts.place(value), "snapshots", ticks, [])
+                return self._dateless(self.materialize(self.drafts.place(value), "snapshots", ticks, []), node)
             case "rstream":
                 marks = self.marks(node.input)
                 placed = self.drafts.colocate([value, *marks], [()] * (1 + len(marks)))
-                return self.materialize(placed[0], "snapshots", None, placed[1:])
+                return self._dateless(self.materialize(placed[0], "snapshots", None, placed[1:]), node)
             case "changes" | "istream" | "dstream":
                 here = self.drafts.colocate([value], [names])[0]
-                changes = self.materialize(here, "changes", ticks, [])
+                changes = self._dateless(self.materialize(here, "changes", ticks, []), node)
                 if node.kind == "changes":
                     return changes
                 one = OneSign(1 if node.kind == "istream" else -1)
                 return self.drafts.apply(one, [changes], changes.schema, True, changes.keys)
             case "istream_restore" | "rstream_restore":
                 return self.restored(node, ticks)
+
+    def _dateless(self, shown: Placed, node: Output) -> Placed:
+        """Results without their expiry where another duplicate may take a row's place: the answer does not show it."""
+        if not (self.query.options.exp and renews(node.input)):
+            return shown
+        return self.drafts.apply(Endless(), [shown], shown.schema, shown.signed, shown.keys)
 
     def _reported(self, node: Node, ticks: Ticks) -> Value | None:
         """The whole answer at every evaluation instant, if an aggregate is the last to keep anything: it reports each
@@ -180,7 +187,7 @@ class _Planner(Negation):
                 if not external and any(internal) and (not all(internal) or only_windows(parts)):
                     return self.lasting_join(parts, predicate, ticks)
                 joined = self.join_with_tables(parts, predicate, ticks)
-                return self.lasting(joined) if not external and any(internal) else joined
+                return self.lasting(joined, node) if not external and any(internal) else joined
             case Aggregate():
                 value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
                 if external or not has_internal(node.input):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from muntin.dataflow.stage import DerivedInput, Input, Op, PhysicalQuery
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.compute import Compute
+from muntin.operators.distinct import Distinct
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
@@ -52,6 +53,8 @@ def made_by(op: Op, inputs: Sequence[Pattern]) -> Pattern:
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case AsOfJoin():
             return inputs[0]  # updates of the relation show nothing
+        case Distinct():
+            return inputs[0] if inputs[0] is Pattern.MON else max(inputs[0], Pattern.WK)
         case GroupAggregate(emit=emit):
             return Pattern.STR if emit == "changes" else Pattern.MON
         case Materialize(emit=emit):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from muntin.dataflow.stage import DerivedInput, Input, Op, SourceInput
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.compute import Compute
+from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.window_join import WindowJoin
@@ -92,6 +93,8 @@ def op_text(op: Op, show: Show) -> str:
 
 def _short(op: Op, show: Show) -> str:
     match op:
+        case Distinct():
+            return "distinct rows"
         case Materialize(emit):
             return f"materialize, emit {emit}"
         case Insertions():

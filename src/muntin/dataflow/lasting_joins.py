@@ -13,7 +13,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.drafts import Loose, Placed, Value
 from muntin.dataflow.joins import Joins
-from muntin.dataflow.shapes import INT, columns, is_internal, is_nrr, windows_of
+from muntin.dataflow.shapes import INT, columns, is_internal, is_nrr, renews, windows_of
 from muntin.operators.reshape import Stamp, Until
 from muntin.plan.exprs import Expr
 from muntin.plan.nodes import Filter, Join, Node, Project, Rewindow, Scan, within
@@ -55,7 +55,7 @@ class LastingJoins(Joins):
         value = self.visit(node, ticks, external=True)
         if isinstance(value, Loose):
             value = replace(value, interval=True)
-        if value.signed:
+        if value.signed or renews(node):
             raise UnsupportedError(
                 "INTERNAL and external windows in one join cannot run yet where rows are taken away by negative tuples "
                 "(windows of rows, aggregates, sub-queries): make all windows INTERNAL, or use windows of time"

@@ -7,6 +7,7 @@ from itertools import chain
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.drafts import Placed, Value, table
+from muntin.dataflow.joins import check_lasts
 from muntin.dataflow.lasting_joins import LastingJoins
 from muntin.dataflow.shapes import (
     BOOL,
@@ -21,6 +22,7 @@ from muntin.dataflow.shapes import (
     is_nrr,
     multiplicity,
     renamed_columns,
+    renews,
     windows_of,
 )
 from muntin.operators.group_aggregate import GroupAggregate
@@ -66,7 +68,7 @@ class Negation(LastingJoins):
         first partner on; rows of equal values have the same partners if they start together."""
         left = self.drafts.place(self.visit(node.left, ticks, external=True))
         right = self.visit(node.right, ticks, external=True)
-        if left.signed:  # a negative tuple does not say when its row started
+        if left.signed or renews(node.left):  # a negative tuple does not say when its row started
             raise UnsupportedError(
                 "EXISTS or IN over INTERNAL windows cannot run yet where rows are taken away by negative tuples (an "
                 'aggregate on the left, strategy="nt")'
@@ -157,6 +159,7 @@ class Negation(LastingJoins):
     def _outer_as_of(self, kept: Node, relation: Node, node: OuterJoin, ticks: Ticks | None) -> Value:
         """An outer join with a non-retroactive relation: the row with NULLs stays, whatever comes later."""
         assert isinstance(relation, TableScan)
+        check_lasts([kept])
         raw = self.at_event_time([kept], ticks)
         value = raw if raw is not None else self.visit(kept, ticks)
         moment = ticks if raw is None else None

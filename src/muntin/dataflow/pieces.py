@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from muntin.core.schema import Schema
 from muntin.dataflow.drafts import Drafts, Placed, Value
-from muntin.dataflow.shapes import all_columns
+from muntin.dataflow.shapes import all_columns, renews
+from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Materialize
@@ -40,10 +41,11 @@ class Pieces:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
         return self.drafts.apply(op, [value, *marks], value.schema, emit == "changes", value.keys)
 
-    def lasting(self, value: Value) -> Placed:
-        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2)."""
+    def lasting(self, value: Value, node: Node | None = None) -> Placed:
+        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2). ``node``: what the value is."""
         here = self.drafts.place(value)
-        if here.signed:  # every insertion stays; what cancels inside an instant was never there
+        if here.signed or (node is not None and renews(node)):
+            # every insertion stays; what cancels inside an instant was never there
             (here,) = self.drafts.colocate([here], [here.schema.names])
             changes = self.materialize(here, "changes", None, [])
             here = self.drafts.apply(OneSign(1), [changes], changes.schema, True, changes.keys)
@@ -64,12 +66,15 @@ class Pieces:
         return self.drafts.apply(op, here, schema, signed, joined_keys(here, keys))
 
     def kinds(self, rows: Placed) -> Placed:
-        """The distinct rows of a value whose equal rows are on one shard already."""
+        """The distinct rows of a value whose equal rows are on one shard already: interval rows where each row's expiry
+        is known, counted ones otherwise (thesis 3.5.2)."""
+        if not rows.signed:
+            return self.drafts.apply(Distinct(), [rows], rows.schema, False, rows.keys)
         op = GroupAggregate(all_columns(rows), (), "changes")
         return self.drafts.apply(op, [rows], rows.schema, True, rows.keys)
 
     def distinct(self, value: Value) -> Placed:
-        """Each row once: groups by all columns, without aggregates."""
+        """Each row once."""
         (here,) = self.drafts.colocate([value], [value.schema.names])
         return self.kinds(here)
 

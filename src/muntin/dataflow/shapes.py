@@ -11,6 +11,7 @@ from muntin.dataflow.drafts import Named, Value
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, map_columns
 from muntin.plan.nodes import (
     Apply,
+    Distinct,
     Join,
     Node,
     OuterJoin,
@@ -61,6 +62,11 @@ def is_internal(window: Window) -> bool:
 def has_internal(node: Node) -> bool:
     """Whether a window of the node is INTERNAL."""
     return any(map(is_internal, windows_of(node)))
+
+
+def renews(node: Node) -> bool:
+    """Whether a row of the node may come back at the instant at which it expires: another duplicate takes its place."""
+    return any(isinstance(n, Distinct | SemiJoin | Apply) for n in within(node))
 
 
 def _fires(window: Window) -> bool:

@@ -19,6 +19,7 @@ from muntin.core.schema import Field, Schema
 from muntin.dataflow.signature import stable_text
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.compute import Compute
+from muntin.operators.distinct import Distinct
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
@@ -87,6 +88,7 @@ Op = (
     | WindowJoin
     | GraphJoin
     | GroupAggregate
+    | Distinct
     | Materialize
     | Net
     | OneSign

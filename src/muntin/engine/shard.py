@@ -23,6 +23,7 @@ from muntin.kernels.hashing import buffer_values
 from muntin.operators.as_of_join import AsOfJoin, as_of_join
 from muntin.operators.compute import Compute, compute
 from muntin.operators.context import Context
+from muntin.operators.distinct import Distinct, distinct
 from muntin.operators.fired_window import FiredWindow, fired_window
 from muntin.operators.group_aggregate import GroupAggregate, group_aggregate
 from muntin.operators.joins.graph_join import graph_join
@@ -204,6 +205,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return group_aggregate(
                 op, state, name, batch, ctx if op.from_input else _marked(state, name, marks, ctx), marks
             )
+        case Distinct():
+            return distinct(op, state, name, batch, ctx)
         case Materialize():
             return materialize(op, state, name, batch, _marked(state, name, data[1:], ctx))
         case Insertions():

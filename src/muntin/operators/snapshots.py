@@ -45,7 +45,7 @@ def _spread(ticks: Ticks | None, state: ShardState, name: str, schema: pa.Schema
     row, time, cut = spread(held.ts, held.exp, _instants(ticks, live_spans(held.ts, held.exp), ctx), ctx.most)
     if cut is not None:
         raise Cut(cut)
-    return Batch(held.columns.take(pa.array(row)), time, forever(len(time)))
+    return Batch(held.columns.take(pa.array(row)), time, held.exp[row])
 
 
 def _instants(ticks: Ticks | None, spans: tuple[Ints, Ints], ctx: Context) -> Ints:
