@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_a_value_is_there_while_any_of_its_rows_is(fifo: bool) -> None:
         assert union(out) == union(rows), seed
         for value in {key(v) for v, *_ in out}:
             mine = sorted((t, e) for v, t, e in out if key(v) == value)
-            assert all(e <= t for (_, e), (t, _) in zip(mine, mine[1:], strict=False)), seed
+            assert all(e <= t for (_, e), (t, _) in pairwise(mine)), seed
         assert len(out) <= len(rows)
 
 
