@@ -67,7 +67,16 @@ def test_negation_shows_patterns_and_negative_tuples() -> None:
     text = explain(*planned(NEGATED))
     assert "Anti join on ((b.k = a.k))" in text or "Anti join on (b.k = a.k)" in text
     assert "merge +, -  [STR]" in text
-    assert "by expiry and negative tuple" in text
+    assert "distinct rows  [WK]" in text
+    assert "calendar queue of the duplicate of each that expires last" in text
+    assert "hash-indexed panes of each input (expiry: FIFO, by expiry)" in text
+    assert "join of 2 windows on a.k = __match1  [WK]" in text
+
+
+def test_duplicates_of_rows_that_are_taken_away_are_counted() -> None:
+    text = explain(*planned("SELECT DISTINCT a.k FROM A a [ROWS 3]"))
+    assert "distinct a.k, emit changes  [STR]" in text or "distinct k, emit changes  [STR]" in text
+    assert "group table with negative tuples" in text
 
 
 def test_json_is_the_same_plan() -> None:

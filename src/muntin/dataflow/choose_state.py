@@ -78,6 +78,9 @@ def structure_of(op: Op, inputs: Sequence[Pattern]) -> str:
             if inputs[0] is Pattern.MON:
                 return "hash index of the values seen"
             return "hash index of the rows shown; calendar queue of the duplicate of each that expires last"
+        case Materialize(emit=emit) if inputs[0] is Pattern.STR:
+            queue = "calendar queue of rows and negative tuples that come or go later"
+            return queue if emit == "changes" else f"counts by value; {queue}"
         case Materialize() | Insertions():
             return STRUCTURES[inputs[0]]
         case RowsWindow():
