@@ -106,7 +106,15 @@ def test_negation_shows_patterns_and_negative_tuples() -> None:
     text = explain(*planned(NEGATED))
     assert "Anti join on ((b.k = a.k))" in text or "Anti join on (b.k = a.k)" in text
     assert re.search(r"merge \+, -  <- .*\[STR\]", text)
-    assert "by expiry and negative tuple" in text
+    assert re.search(r"distinct rows  <- .*\[WK\]", text)
+    assert "calendar queue of the duplicate of each that expires last" in text
+    assert "hash-indexed panes of each input (expiry: FIFO, by expiry)" in text
+
+
+def test_duplicates_of_rows_that_are_taken_away_are_counted() -> None:
+    text = explain(*planned("SELECT DISTINCT a.k FROM A a [ROWS 3]"))
+    assert re.search(r"distinct rows, emit changes  <- .*\[STR\]", text)
+    assert "group table with negative tuples" in text
 
 
 def test_json_is_the_same_graph() -> None:

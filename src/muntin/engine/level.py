@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +50,14 @@ def run_level(
     arrived: Arrived,
     times: Times,
     meter: Meter | None = None,
+    most: int | None = None,
 ) -> LevelOutput:
-    """Run the vertices of a level in order. Those that have work on shard 0 alone are left out elsewhere."""
+    """Run the vertices of a level in order. Those that have work on shard 0 alone are left out elsewhere.
+
+    With ``most``, an operator that would give more rows raises Cut; the states are then to be put back as they were.
+    """
     output = LevelOutput({})
+    counted = []
     for number in graph.at(level):
         vertex = graph.vertices[number]
         if shard and graph.single[number]:
@@ -63,14 +68,17 @@ def run_level(
         inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
         if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
             inputs = [_on_time(graph, vertex, shard, inputs[0], progress, output)]
-        ctx = _context(graph, number, shard, progress, states)
+        ctx = replace(_context(graph, number, shard, progress, states), most=most)
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
         if isinstance(vertex.op, TableFeed):
             output.bad_updates.append((number, vertex.op.table, bad_updates(state, "op")))
         if meter is not None:
-            meter.count(number, shard, inputs, output.rows[number], state, time.perf_counter() - began)
+            counted.append((number, shard, inputs, output.rows[number], state, time.perf_counter() - began))
     check_memory(graph, level, states, shard)
+    if meter is not None:
+        for step in counted:
+            meter.count(*step)
     return output
 
 

@@ -14,10 +14,11 @@ from muntin.core.watermark import Header, largest
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.routes import Route, Split, route
 from muntin.engine.clocks import CLOCKS, Times, advance
-from muntin.engine.level import LevelOutput, hot_keys, run_level
+from muntin.engine.level import LevelOutput, hot_keys
 from muntin.engine.meter import Meter
 from muntin.engine.rows import TS, result_rows, to_wire
 from muntin.engine.source import arrive, ship
+from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
 from muntin.state.shard_state import ShardState
 
@@ -112,7 +113,7 @@ class LocalPipeline:
 
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
-        output = run_level(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
+        output = whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
         self.late += sum(rows.num_rows for _, rows in output.late)
         for vertex, table, bad in output.bad_updates:
             self._bad_updates[table, vertex] += bad

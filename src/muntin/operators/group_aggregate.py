@@ -21,9 +21,10 @@ from muntin.aggregates.panes import fold_panes, wanted_of
 from muntin.core.batch import Batch, concat_rows, forever, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal
-from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, previous_emission, tick_times
+from muntin.kernels.schedule import Schedule, at_changes, at_instants, populated_spans, previous_emission
 from muntin.operators.compute import project
-from muntin.operators.context import Context
+from muntin.operators.context import Context, Cut
+from muntin.operators.instants import instants_in
 from muntin.operators.marks import marked
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.structures import STRUCTURES
@@ -101,7 +102,7 @@ def group_aggregate(
     events = _events(op, state, name, rows, ctx)
     groups = KeyedTable(state, f"{name}.groups", events.keys.schema)
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
-    schedule = _schedule(op, state, name, events, groups, ctx)
+    schedule = _schedule(op, events, groups, _rows_before(state, name, events), ctx)
     replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
     values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None, ctx)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
@@ -155,8 +156,6 @@ def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBat
         insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
     fresh = rows if now.all() else rows.take(pa.array(np.flatnonzero(now)))
     entered = concat_rows([fresh, *waited])
-    if (int64s(entered, EXP) == FOREVER).any():
-        state.heads[f"{name}.forever"] = True
     gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
     over = concat_rows([gone, *left])
     return _ordered(op, over, entered)
@@ -182,38 +181,34 @@ def _weights(rows: pa.RecordBatch) -> NDArray[np.int8]:
     return np.ones(rows.num_rows, np.int8)
 
 
-def _schedule(
-    op: GroupAggregate, state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context
-) -> Schedule:
+def _schedule(op: GroupAggregate, events: Events, groups: KeyedTable, before: int, ctx: Context) -> Schedule:
+    """When which group is shown; ``before``: rows that were live when the step began, over all groups."""
     ungrouped = not op.groups
     if op.emit == "changes":
         forced = [(ctx.first, 0)] if ungrouped and ctx.low <= ctx.first < ctx.high else []
         return at_changes(events.time, events.group, events.sign, groups.live, forced)
     if ungrouped:
-        low, high = max(ctx.low, ctx.first), ctx.until
-        spans = (np.array([low]), np.array([high])) if low < high else (np.empty(0, np.int64),) * 2
+        spans = np.array([max(ctx.low, ctx.first)]), np.array([ctx.high])
     else:
-        spans = _spans(state, name, events, groups, ctx)
-    instants = None if op.ticks is not None else ctx.instants
-    if instants is not None:
+        spans = populated_spans(events.time, events.sign, before, ctx.low, ctx.high)
+    instants = instants_in(op.ticks, spans, ctx)
+    if op.ticks is None:
         instants = instants[instants >= ctx.first]
-    else:
-        assert op.ticks is not None
-        instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until)
     if len(instants):
         groups.load_all()  # each of them is shown
-    return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
+    plan, cut = at_instants(
+        events.time, events.group, events.sign, groups.live, instants, always=ungrouped, most=ctx.most
+    )
+    if cut is not None:
+        raise Cut(cut)
+    return plan
 
 
-def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context) -> tuple[Ints, Ints]:
-    """Where some group is live: around the entering rows, and from the step's begin while older rows last."""
-    fresh = events.entering
-    start, exp = events.time[fresh], events.exp[fresh]
-    if groups.alive > 0:
-        older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]
-        last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time[-1:].tolist()])
-        start, exp = np.append(start, ctx.low), np.append(exp, last)
-    return live_spans(start, exp)
+def _rows_before(state: ShardState, name: str, events: Events) -> int:
+    """Rows that were live when the step began, over all groups; those of its end are noted for the next."""
+    held: int = state.heads.get(f"{name}.live", 0)
+    state.heads[f"{name}.live"] = held + int(events.sign.sum())
+    return held
 
 
 def _changes(op: GroupAggregate, replay: Replay, values: list[pa.Array], ctx: Context) -> Batch:

@@ -66,6 +66,10 @@ def pattern(node: Node) -> Pattern:
             return max(pattern(child), Pattern.WK) if pattern(child) is not Pattern.MON else Pattern.MON
         case SemiJoin(left=left, right=right) if any(map(_has_internal, (left, right))) and _all_windows(left, right):
             return Pattern.MON
+        case SemiJoin(left=left, right=right, anti=False, null_aware=None):
+            # a join with the distinct rows of the right
+            hardest = max(pattern(left), pattern(right))
+            return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case SemiJoin() | OuterJoin() | Apply() | TopK():
             return Pattern.STR  # a row of one input takes results of the other away, or brings them back
         case SetOp(kind="union_all", left=left, right=right):

@@ -13,8 +13,9 @@ from muntin.core.watermark import Header, lost
 from muntin.cql.unparse import to_spark_sql
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
-from muntin.engine.level import LevelOutput, run_level
+from muntin.engine.level import LevelOutput
 from muntin.engine.rows import result_rows, to_wire
+from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
 from muntin.plan.exprs import Column
 from muntin.spark import metrics, wire
@@ -58,7 +59,7 @@ class LevelRun:
         times: Times,
     ) -> LevelOutput:
         """Run the level."""
-        return run_level(self.spec.graph, self.level, self.shard, states, came, times)
+        return whole_step(self.spec.graph, self.level, self.shard, states, came, times)
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""

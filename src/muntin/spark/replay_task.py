@@ -15,6 +15,7 @@ import pyarrow as pa
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.engine.clocks import Times, advance
+from muntin.engine.substeps import substeps
 from muntin.spark import wire
 from muntin.spark.level_run import LevelRun, count, count_arrivals, headers_of
 from muntin.spark.level_task import gather
@@ -115,15 +116,16 @@ class SlotReplay:
     def _step(
         self, run: LevelRun, states: dict[int, ShardState], mail: Mail, times: Times
     ) -> Iterator[wire.Letter]:
-        output = run.step(states, arrived(self.spec, mail, run.shard), times)
-        results = 0
-        for _, rows in run.results(output, times):
-            self.results.append(rows)
-            results += rows.num_rows
-        count(self._own_report(), self.spec, 0, output, results)
-        if self.level == self.spec.levels - 1:
-            yield wire.Letter(self.slot, wire.RESULT, b"")
-        yield from run.letters(output)
+        came = arrived(self.spec, mail, run.shard)
+        for output in substeps(self.spec.graph, self.level, run.shard, states, came, times):
+            results = 0
+            for _, rows in run.results(output, times):
+                self.results.append(rows)
+                results += rows.num_rows
+            count(self._own_report(), self.spec, 0, output, results)
+            if self.level == self.spec.levels - 1:
+                yield wire.Letter(self.slot, wire.RESULT, b"")
+            yield from run.letters(output)
 
 
 class _Clocks:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from muntin.core.schema import Schema
 from muntin.dataflow.builder import Builder, Places
 from muntin.dataflow.graph import column_name
-from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of
+from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, renews
 from muntin.dataflow.values import Names, Placed, Value
+from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Materialize
@@ -44,10 +45,11 @@ class Base:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
         return self.build.apply(op, [value, *marks], value.schema, emit == "changes")
 
-    def lasting(self, value: Value) -> Placed:
-        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2)."""
+    def lasting(self, value: Value, node: Node | None = None) -> Placed:
+        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2). ``node``: what the value is."""
         here = self.build.place(value)
-        if here.signed:  # every insertion stays; what cancels inside an instant was never there
+        if here.signed or (node is not None and renews(node)):
+            # every insertion stays; what cancels inside an instant was never there
             (here,) = self.build.colocate([here], [here.schema.names])
             changes = self.materialize(here, "changes", None, [])
             here = self.build.apply(OneSign(1), [changes], changes.schema, True)
@@ -70,13 +72,16 @@ class Base:
         return self.build.apply(op, here, schema, signed, lambda args: joined_keys(args, keys))
 
     def kinds(self, rows: Placed) -> Placed:
-        """The distinct rows of a value whose equal rows are on one shard already."""
+        """The distinct rows of a value whose equal rows are on one shard already: interval rows where each row's expiry
+        is known, counted ones otherwise (thesis 3.5.2)."""
+        if not rows.signed:
+            return self.build.apply(Distinct(), [rows], rows.schema, False)
         groups = tuple((column_name(i), Column(column_name(i), f.type)) for i, f in enumerate(rows.schema))
         made = self.build.apply(GroupAggregate(groups, (), "changes"), [rows], rows.schema, True)
         return replace(made, endless=True)
 
     def distinct(self, value: Value) -> Placed:
-        """Each row once: groups by all columns, without aggregates."""
+        """Each row once."""
         (here,) = self.build.colocate([value], [value.schema.names])
         return self.kinds(here)
 

@@ -13,7 +13,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.graph import column_name
 from muntin.dataflow.lowering.joins import Joins
-from muntin.dataflow.lowering.nodes import INT, columns, is_internal, is_nrr, windows_of
+from muntin.dataflow.lowering.nodes import INT, columns, is_internal, is_nrr, renews, windows_of
 from muntin.dataflow.values import Loose, Names, Placed, Value
 from muntin.operators.reshape import Stamp, Until
 from muntin.plan.exprs import Expr
@@ -56,7 +56,7 @@ class InternalJoins(Joins):
         value = self.visit(node, ticks, external=True)
         if isinstance(value, Loose):
             value = replace(value, interval=True)
-        if value.signed:
+        if value.signed or renews(node):
             raise UnsupportedError(
                 "INTERNAL and external windows in one join cannot run yet where rows are taken away by negative tuples "
                 "(windows of rows, aggregates, sub-queries): make all windows INTERNAL, or use windows of time"

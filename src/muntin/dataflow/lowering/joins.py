@@ -9,7 +9,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
 from muntin.dataflow.lowering.base import Base
 from muntin.dataflow.lowering.join_layout import Spread, graph_join, graph_keys, relay, relayed_is_cheaper, spread
-from muntin.dataflow.lowering.nodes import BOOL, columns, equality, leaves, names_of
+from muntin.dataflow.lowering.nodes import BOOL, columns, equality, leaves, names_of, renews
 from muntin.dataflow.lowering.relays import Keyed, join_relayed
 from muntin.dataflow.values import Loose, Names, Value, loose, table
 from muntin.operators.as_of_join import AsOfJoin
@@ -34,6 +34,8 @@ class Joins(Base):
         """Windows and retroactive relations first, then each non-retroactive relation as of its partner's start."""
         late = [p for p in parts if isinstance(p, TableScan) and p.table.kind == "nrr"]
         others = [p for p in parts if p not in late]
+        if late:
+            check_lasts(others)
         raw = self.at_event_time(others, ticks) if late else None
         first = [raw] if raw is not None else [self.visit(p, ticks, external=True) for p in others]
         if not first:
@@ -103,7 +105,7 @@ class Joins(Base):
         relation, right_keys = self.with_columns(relation, [b for _, b in pairs.values()])
         here, there = self.build.colocate([value, relation], [left_keys, right_keys])
         if here.signed:
-            raise UnsupportedError("a non-retroactive relation cannot join rows that may be taken away early")
+            raise UnsupportedError(TAKEN_AWAY)
         schema = Schema(here.schema.fields + there.schema.fields)
         closing = [c for c in conditions if c not in pairs and c not in own and names_of(c) <= mine | theirs]
         lag = 1 if own_time and self.query.options.bounds == "start" else 0
@@ -186,6 +188,15 @@ class Joins(Base):
             found.append(part)
             names.append(mine)
         return found, names
+
+
+TAKEN_AWAY = "a non-retroactive relation cannot join rows that may be taken away early, or in whose place others come"
+
+
+def check_lasts(nodes: Sequence[Node]) -> None:
+    """Raises UnsupportedError where a duplicate may come in a row's place: it would be joined anew, later."""
+    if any(renews(n) for n in nodes):
+        raise UnsupportedError(TAKEN_AWAY)
 
 
 def _rates(nodes: Sequence[Node], n: int) -> list[float]:

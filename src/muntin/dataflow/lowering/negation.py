@@ -9,6 +9,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.graph import column_name
 from muntin.dataflow.lowering.internal import InternalJoins
+from muntin.dataflow.lowering.joins import check_lasts
 from muntin.dataflow.lowering.nodes import (
     BOOL,
     INT,
@@ -22,6 +23,7 @@ from muntin.dataflow.lowering.nodes import (
     is_nrr,
     multiplicity,
     renamed_columns,
+    renews,
     windows_of,
 )
 from muntin.dataflow.values import Names, Placed, Value, table
@@ -68,7 +70,7 @@ class Negation(InternalJoins):
         first partner on; rows of equal values have the same partners if they start together."""
         left = self.build.place(self.visit(node.left, ticks, external=True))
         right = self.visit(node.right, ticks, external=True)
-        if left.signed:  # a negative tuple does not say when its row started
+        if left.signed or renews(node.left):  # a negative tuple does not say when its row started
             raise UnsupportedError(
                 "EXISTS or IN over INTERNAL windows cannot run yet where rows are taken away by negative tuples (an "
                 'aggregate on the left, strategy="nt")'
@@ -159,6 +161,7 @@ class Negation(InternalJoins):
     def _outer_as_of(self, kept: Node, relation: Node, node: OuterJoin, ticks: Ticks | None) -> Value:
         """An outer join with a non-retroactive relation: the row with NULLs stays, whatever comes later."""
         assert isinstance(relation, TableScan)
+        check_lasts([kept])
         raw = self.at_event_time([kept], ticks)
         value = raw if raw is not None else self.visit(kept, ticks)
         moment = ticks if raw is None else None

@@ -15,6 +15,7 @@ from muntin.plan.nodes import (
     Aggregate,
     Apply,
     BoundQuery,
+    Distinct,
     Filter,
     Join,
     Node,
@@ -115,6 +116,11 @@ def is_internal(window: Window) -> bool:
 def has_internal(node: Node) -> bool:
     """Whether a window of the node is INTERNAL."""
     return any(map(is_internal, windows_of(node)))
+
+
+def renews(node: Node) -> bool:
+    """Whether a row of the node may come back at the instant at which it expires: another duplicate takes its place."""
+    return any(isinstance(n, Distinct | SemiJoin | Apply) for n in within(node))
 
 
 def _fires(window: Window) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal as OneOf
 
 from muntin.aggregates.partials import folds
 from muntin.core.errors import UnsupportedError
@@ -34,6 +35,7 @@ from muntin.dataflow.lowering.nodes import (
     is_nrr,
     leaves,
     pair,
+    renews,
     shows_every_time,
     unslid,
     windows_of,
@@ -45,7 +47,7 @@ from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.materialize import Insertions
 from muntin.operators.net import Net, OneSign
-from muntin.operators.reshape import Rewind, Snap
+from muntin.operators.reshape import Endless, Rewind, Snap
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.time_window import meaning_of
@@ -116,13 +118,19 @@ class _Lowering(Negation):
     def _shown(self, node: Output, ticks: Ticks | None) -> Placed:
         match node.kind:
             case "rstream":
-                return self.snapshots(node.input, ticks)
+                return self._dateless(self.snapshots(node.input, ticks), node)
             case "changes":
-                return self.changes(node.input, ticks)
+                return self._dateless(self.changes(node.input, ticks), node)
             case "istream" | "dstream":
                 return self.one_sign(node, ticks)
             case "istream_restore" | "rstream_restore":
                 return self.restored(node, ticks)
+
+    def _dateless(self, shown: Placed, node: Output) -> Placed:
+        """Results without their expiry where another duplicate may take a row's place: the answer does not show it."""
+        if not (self.query.options.exp and renews(node.input)):
+            return shown
+        return self.build.apply(Endless(), [shown], shown.schema, shown.signed)
 
     def snapshots(self, node: Node, ticks: Ticks | None) -> Placed:
         """The whole answer at each instant; aggregates report it themselves."""
@@ -137,7 +145,8 @@ class _Lowering(Negation):
         return self.materialize(placed[0], "snapshots", None, placed[1:])
 
     def aggregate_snapshots(self, node: Node, ticks: Ticks | None) -> Placed | None:
-        """Conditions and columns over an aggregate that gives snapshots; None where the query has another shape."""
+        """Conditions and columns over an aggregate that gives snapshots: no change has to be made up and taken back.
+        None where the query has another shape."""
         match node:
             case Aggregate() if not has_internal(node.input) and (node.groups or self._late() is None):
                 value = self.visit(node.input, ticks, external=True)
@@ -173,7 +182,7 @@ class _Lowering(Negation):
             if not value.signed:
                 here = self.build.place(value)
                 return self.build.apply(Insertions(), [here], here.schema, True)
-        changes = self.changes(node.input, ticks)
+        changes = self._dateless(self.changes(node.input, ticks), node)
         return self.build.apply(OneSign(1 if node.kind == "istream" else -1), [changes], changes.schema, True)
 
     def restored(self, node: Output, ticks: Ticks | None) -> Placed:
@@ -227,7 +236,7 @@ class _Lowering(Negation):
                 if not external and any(internal) and (not all(internal) or only_windows(parts)):
                     return self.lasting_join(parts, predicate, ticks)
                 joined = self.join_with_tables(parts, predicate, ticks)
-                return self.lasting(joined) if not external and any(internal) else joined
+                return self.lasting(joined, node) if not external and any(internal) else joined
             case Aggregate():
                 value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
                 if external or not has_internal(node.input):
@@ -302,7 +311,7 @@ class _Lowering(Negation):
         node: Aggregate,
         ticks: Ticks | None,
         fires: Node | None = None,
-        emit: str = "changes",
+        emit: OneOf["changes", "snapshots"] = "changes",
         marks: Sequence[Value] = (),
     ) -> Placed:
         """Each group's row; ``fires``: where the windows are whose first row comes later than the streams'; ``marks``:
@@ -324,7 +333,7 @@ class _Lowering(Negation):
         )
         panes = not here[0].signed and folds(aggs, ticks)
         begins = () if groups or begun else self.build.begins
-        op = GroupAggregate(groups, aggs, emit, ticks, begun, panes, begins)  # type: ignore[arg-type]
+        op = GroupAggregate(groups, aggs, emit, ticks, begun, panes, begins)
         spread = here[0].keys
         made = self.build.apply(op, here, node.schema, emit == "changes", lambda _: spread)
         return replace(made, endless=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial as bind
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,7 @@ from muntin.operators.joins.join_graph import GraphJoin, Way, way_into
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
+from muntin.operators.joins.room import Room
 from muntin.operators.reshape import held_back
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
@@ -89,12 +91,14 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
-    results = []
+    results: list[Batch] = []
+    room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
         if op.origins is not None and i not in op.origins:
             continue
-        found = _combinations(Task(op, windows, schemas, ctx, monitor), i, order)
+        found = _combinations(Task(op, windows, schemas, ctx, monitor, room), i, order)
         if found is not None and len(found):
+            room.check(sum(map(len, results)) + len(found))
             results.append(_emit(found, windows, schemas))
     monitor.save()
     for i in mine:
@@ -131,6 +135,7 @@ class Task:
     schemas: list[pa.Schema]
     ctx: Context
     monitor: JoinMonitor
+    room: Room
 
 
 def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
@@ -144,7 +149,10 @@ def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
             return None
         bound = frozenset(partial.refs)
         hop = Hop(task, way_into(task.op, bound, j), task.ctx.high if j < i else task.ctx.low)
-        parts = [hop.extended(block) for block in hop.blocks(partial)]
+        parts: list[Partial] = []
+        for block in hop.blocks(partial):
+            parts.append(hop.extended(block))
+            task.room.check(sum(map(len, parts)))
         tried, partial = len(partial), _joined([p for p in parts if len(p)], [*partial.refs, j])
         task.monitor.hop(bound, j, tried, len(partial))
     return partial
@@ -217,7 +225,8 @@ class Hop:
         n = chunk.meta["n"]
         places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
         every = np.arange(n, dtype=np.int32)
-        left, right, _ = between(places, every, (partial.start, partial.exp), chunk.times(), self.limit)
+        args = places, every, (partial.start, partial.exp), chunk.times(), self.limit
+        left, right, _ = self.task.room.found(bind(between, *args))
         return left.astype(np.int64), right.astype(np.int64)
 
     def _by_hash(self, partial: Partial, index: int) -> Enter:
@@ -229,7 +238,8 @@ class Hop:
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
             if not chunk.has(index):
                 return self._unindexed(partial, keys, index, chunk)
-            left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo)
+            args = side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo
+            left, found, _ = self.task.room.found(bind(probe, *args))
             return left.astype(np.int64), chunk.row_numbers(index, found)
 
         return enter
@@ -258,7 +268,8 @@ class Hop:
             lo = np.searchsorted(values, low, side="left").astype(np.int64)
             hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
             times = (partial.start, partial.exp)
-            left, right, _ = between((lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit)
+            args = (lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit
+            left, right, _ = self.task.room.found(bind(between, *args))
             return left.astype(np.int64), right.astype(np.int64)
 
         return enter

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,7 @@ from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_g
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import pair_join
+from muntin.operators.joins.room import Room
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
 from muntin.operators.structures import INDEXED
@@ -134,10 +136,12 @@ def _combinations(
     op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
 ) -> list[Batch]:
     """Results of an n-way join: origins extended window by window, rows gathered at the end."""
-    results = []
+    results: list[Batch] = []
+    room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
-        refs = _new_combinations(i, order, windows, ctx, monitor)
+        refs = _new_combinations(i, order, windows, ctx, monitor, room)
         if refs is not None:
+            room.check(sum(map(len, results)) + len(refs[0].row))
             names = [[*s.names, START, EXP] for s in schemas]
             gathered = [gather(r, w, n) for r, w, n in zip(refs, windows, names, strict=True)]
             start = np.maximum.reduce([int64s(g, START) for g in gathered])
@@ -148,7 +152,7 @@ def _combinations(
 
 
 def _new_combinations(
-    i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor
+    i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor, room: Room
 ) -> list[Refs] | None:
     """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
     new = starting(windows[i], ctx, (HASH, START, EXP))
@@ -160,10 +164,11 @@ def _new_combinations(
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
     for j in order:
         begin, found, f_start, f_exp = _candidates(
-            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j]
+            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j], room
         )
         monitor.hop(frozenset([i, *parts]), j, len(probing), len(f_start))
         left, right = extend((origin, start, exp), (begin, f_start, f_exp))
+        room.check(len(left))
         if len(left) == 0:
             return None
         parts = {k: r.take(left) for k, r in parts.items()}
@@ -175,17 +180,19 @@ def _new_combinations(
 
 
 def _candidates(
-    fresh: Fresh, probing: Ints, window: list[OpenChunk], limit: int, fifo: bool
+    fresh: Fresh, probing: Ints, window: list[OpenChunk], limit: int, fifo: bool, room: Room
 ) -> tuple[Ints, Refs, Ints, Ints]:
     """Partners of the ``probing`` origins in one window: (begin by origin, rows, start, exp), sorted by origin."""
     side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
     lowest = int(side[1].min())
-    origins, refs, starts, exps = [], [], [], []
+    origins, refs, exps = [], [], []
+    starts: list[Ints] = []
     for number, chunk in enumerate(window):
         if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
             continue
         other = chunk.probe_side()
-        left, right, _ = probe(side, other, chunk.directory(), limit, fifo)
+        find = partial(probe, side, other, chunk.directory(), limit, fifo)
+        left, right, _ = room.found(find, before=sum(len(s) for s in starts))
         origins.append(probing[left])
         refs.append(Refs(np.full(len(right), number, np.int64), right.astype(np.int64)))
         starts.append(other[1][right])
