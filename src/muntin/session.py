@@ -15,6 +15,7 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
+from muntin.cql.options import check_option
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.graph import Graph, QueryPlan
@@ -25,6 +26,7 @@ from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
 from muntin.plan.windows import QueryOptions
 from muntin.spark.embedded import DataFrame, SparkSession, local_spark
+from muntin.spark.formats import check_sink
 from muntin.spark.metrics import Metrics
 from muntin.spark.run import Job, Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
@@ -58,6 +60,12 @@ def microseconds(value: Duration, what: str) -> int:
     raise ConfigError(f'{what}: {value!r} is not a duration; write text as "5 minutes", or a timedelta')
 
 
+def _not_negative(spans: Mapping[str, int], what: str) -> None:
+    odd = next((k for k, v in spans.items() if v < 0), None)
+    if odd is not None:
+        raise ConfigError(f"{what}: {odd} cannot be negative")
+
+
 def byte_size(value: int | str, what: str) -> int:
     """A size in bytes: an integer, or text as ``"512 MB"`` (KB, MB, GB: powers of 1024)."""
     found = re.fullmatch(r"\s*(\d+)\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
@@ -72,14 +80,17 @@ def query_options(options: Mapping[str, Any]) -> QueryOptions:
     unknown = [k for k in options if k not in _OPTIONS]
     if unknown:
         raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
-    given = dict(options)
+    given = {k: v for k, v in options.items() if v is not None}
     for key in ("origin", "granule"):
         if key in given:
-            given[key] = microseconds(given[key], key)
-    if given.get("skew", "keep") not in ("keep", "split"):
-        raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
+            given[key] = microseconds(given[key], f"option {key}")
     if "memory" in given:
         given["memory"] = byte_size(given["memory"], "option memory")
+    for key, value in given.items():
+        try:
+            check_option(key, value)
+        except ValueError as e:
+            raise ConfigError(f"option {key}: {e}") from None
     return QueryOptions(**given)
 
 
@@ -109,6 +120,8 @@ class Session:
     ) -> None:
         if not 1 <= shards <= 32_767:
             raise ConfigError(f"shards must be between 1 and 32767, not {shards}")
+        if partitions is not None and partitions < 1:
+            raise ConfigError(f"partitions must be at least 1, not {partitions}")
         self.spark = spark
         self.shards = shards
         self.store = store
@@ -158,6 +171,9 @@ class Session:
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
         given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
+        _not_negative(given, f"stream {name!r}")
+        if rate is not None and not rate > 0:
+            raise ConfigError(f"stream {name!r}: rate is a number of rows a second above 0, not {rate!r}")
         schema = schema_of(ready.schema, f"stream {name!r}")
         if order_by is not None and schema.get(order_by) is None:
             raise ConfigError(
@@ -228,6 +244,7 @@ class Session:
         spans = {"slack": slack, "idle_after": idle_after}
         given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
         by = (key,) if isinstance(key, str) else tuple(key)
+        _not_negative(given, f"table {name!r}")
         table = Table(name, schema, kind, on_bad_time=on_bad_time, key=by, on_bad_update=on_bad_update, **given)
         self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
         self.frames[name] = feed
@@ -313,6 +330,8 @@ class Session:
         foreach_batch: ForeachBatch | None = None,
     ) -> Sink:
         """Where ``start`` puts late rows: columns query, stream, ts, row (the columns that the query uses, as JSON)."""
+        if foreach_batch is None:
+            check_sink(self.spark, format, mode, options or {}, "late rows")
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self.late_sink
 
@@ -449,8 +468,11 @@ class Query:
 
         parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``. Parquet with no option
         but ``compression``, on the checkpoint's file system, is written by the workers: that spares the way through
-        the JVM.
+        the JVM. Raises ConfigError for a format that Spark does not find, and for options and modes that the format
+        does not have.
         """
+        if foreach_batch is None:
+            check_sink(self.session.spark, format, mode, options or {}, f"query {self.name!r}")
         self.sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muntin.cli.job import load_job
-from muntin.cli.wiring import options_of
+from muntin.cli.wiring import options_of, trigger_of
 from muntin.core.errors import ConfigError
 
 GOOD = """
@@ -79,7 +79,18 @@ def test_relative_paths_count_from_the_job_file(tmp_path: Path) -> None:
         (('ts = "dep"\n', ""), r"\(flights\), key ts: is missing"),
         (("shards = 8", "shards = 0"), r"\[session\], key shards: .*greater than or equal to 1, not 0"),
         (("shards = 8", 'shards = "many"'), r"\[session\], key shards: .*integer.*'many'"),
-        (('trigger = "10 seconds"', 'trigger = "often"'), r"\[session\]: 'often' is not a length of time"),
+        (('trigger = "10 seconds"', 'trigger = "often"'), r"\[session\], key trigger: 'often' is not a length of time"),
+        (('trigger = "10 seconds"', 'trigger = "-1 s"'), r"\[session\], key trigger: '-1 s' is negative"),
+        (("maxFilesPerTrigger = 1", "maxFilesPerTriger = 1"), r"\(flights\), key options.maxFilesPerTriger: parquet "
+         r"has no option 'maxFilesPerTriger'. Did you mean maxFilesPerTrigger or"),
+        (('path = "in/flights"\n', ""), r"\[\[stream\]\] 1 \(flights\), key path: is missing: the file or directory"),
+        (('path = "/data/airports"', 'format = "table"'), r"\(airports\), key path: is missing: the table's name"),
+        (('path = "out"', ""), r"\(departures\), key sink.path: is missing"),
+        (('path = "out"', 'path = "out"\nmode = "append to"'), r"key sink.mode: mode is one of append, overwrite"),
+        (('path = "out"', 'path = "out"\nmode = "overwrite"'), r"key sink.mode: parquet is written batch by batch"),
+        (('path = "out"', 'path = "out"\noptions = { compresion = "zstd" }'), r"key sink.options.compresion: .*ssion"),
+        (('granule = "1 second"', 'strategy = "x"'), r"key options.strategy: .*'direct' or 'auto', not 'x'"),
+        (('granule = "1 second"', 'zone = "Mars/Olympus"'), r"key options.zone: there is no time zone 'Mars/Olympus'"),
         (('kind = "nrr"', 'kind = "big"'), r"\[\[table\]\] 1 \(airports\), key kind: .*'static'.*'big'"),
         (('on_bad_time = "fail"', 'on_bad_time = "skip"'), r"key on_bad_time: .*'drop' or 'fail'"),
         (('file = "departures.cql"', 'file = "a"\ncql = "b"'), r"\[\[query\]\] 1 \(departures\): give either cql"),
@@ -110,3 +121,17 @@ def test_missing_files(tmp_path: Path) -> None:
     job = load_job(write(tmp_path, GOOD))
     with pytest.raises(ConfigError, match=r"query 'departures': cannot read .*departures.cql: No such file"):
         job.text(job.queries[0])
+
+
+def test_triggers_are_lengths_of_time_in_any_form() -> None:
+    given = (None, "available_now", "10 seconds", "PT5M", "1.5 seconds", "0 seconds")
+    assert [trigger_of(t) for t in given] == [
+        None, "available_now", "10 seconds", "5 minutes", "1500 milliseconds", None
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", ['"kafka.bootstrap.servers" = "a:1"', "anything = 1"])
+def test_options_of_clients_and_of_formats_of_others_pass(tmp_path: Path, options: str) -> None:
+    form = "kafka" if "kafka" in options else "org.example.Source"
+    text = GOOD.replace('format = "parquet"\npath = "in/flights"', f'format = "{form}"')
+    assert load_job(write(tmp_path, text.replace("maxFilesPerTrigger = 1", options))).streams[0].options

@@ -165,7 +165,11 @@ def test_words_put_into_a_text_are_read(data: st.DataObject) -> None:
         ("SELECT CONTAINS(origin, 'x', 'y') AS x FROM flights [NOW]", "'y'", "CONTAINS"),
         ("SELECT MOD(delay, 2, 3) AS x FROM flights [NOW]", "3", "one too many"),
         ("SELECT INT(delay, 2) AS x FROM flights [NOW]", "2", "one too many"),
-        ("SELECT MAP(delay) AS x FROM flights [NOW]", "MAP", "arguments"),
+        ("SELECT MAP(delay) AS x FROM flights [NOW]", "MAP", "DataFrame"),
+        ("SELECT DATE_TRUNC() AS x FROM flights [NOW]", "DATE_TRUNC", "arguments"),
+        ("SELECT origin FROM flights [NOW] ORDER BY delay LIMIT 3 ONLY", "ONLY", "LIMIT k"),
+        ("SELECT EXTRACT(DOW (+) FROM ts) AS x FROM flights [NOW]", "DOW", "EXTRACT"),
+        ("SELECT origin FROM flights [NOW] ASOF EXCEPT SELECT origin FROM weather [NOW]", "ASOF", "belong"),
     ],
 )
 def test_what_was_dropped_once(text: str, token: str, message: str) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.cli.failures import CONTEXT
-from muntin.cli.job import Job, QueryPart, SessionPart, Sink
+from muntin.cli.job import AVAILABLE_NOW, Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
+from muntin.cql.durations import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from muntin.session import Session
@@ -60,6 +61,9 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
     """Register every input: streams as streaming DataFrames when ``live``, else as batches to be replayed."""
     from muntin.spark.sources import read_batch, read_stream
 
+    parts: tuple[StreamPart | TablePart, ...] = (*inputs.streams, *inputs.tables)
+    for part in parts:
+        _check_source(session, part)
     for s in inputs.streams:
         arguments = (session.spark, s.format, s.path, s.table_schema, s.options)
         df = read_stream(*arguments, name=s.name) if live else read_batch(*arguments)
@@ -71,6 +75,28 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
         rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
         faults: dict[str, Any] = {"on_bad_time": t.on_bad_time, "on_bad_update": t.on_bad_update}
         session.table(t.name, updates, kind=t.kind, **faults, **rules)
+
+
+def _check_source(session: Session, part: StreamPart | TablePart) -> None:
+    """Raises ConfigError, with the key's name, for a format that Spark does not find and a local path with nothing."""
+    from muntin.spark.formats import FILE_FORMATS, missing_format
+
+    what = f"{'stream' if isinstance(part, StreamPart) else 'table'} {part.name!r}"
+    fault = missing_format(session.spark, part.format) if part.format != "table" else None
+    if fault is not None:
+        raise ConfigError(f"{what}, key format: {fault}")
+    path = part.path or ""
+    local = part.format in FILE_FORMATS and path and "://" not in path and not any(c in path for c in "*?[{")
+    if local and not Path(path.removeprefix("file:")).exists():
+        raise ConfigError(f"{what}, key path: there is no file or directory {path}")
+
+
+def trigger_of(text: str | None) -> str | None:
+    """A trigger of a job file, in any form of a length of time, as ``session.start`` takes it."""
+    if text is None or text == AVAILABLE_NOW:
+        return text
+    span = parse_duration(text)
+    return format_duration(span).lower() if span else None
 
 
 def add_queries(session: Session, job: Job) -> None:
@@ -85,9 +111,19 @@ def add_queries(session: Session, job: Job) -> None:
             raise
         if part.sink is None:
             raise ConfigError(f"{job.path}: query {part.name!r}: key sink is missing; say where its rows go")
+        _check_sink(session, part.sink, f"{job.path}: query {part.name!r}, key sink.format")
         query.write(part.sink.format, _target(job, part.sink), mode=part.sink.mode, options=part.sink.options)
     if job.late is not None:
+        _check_sink(session, job.late, f"{job.path}: [late], key format")
         session.write_late(job.late.format, _target(job, job.late), mode=job.late.mode, options=job.late.options)
+
+
+def _check_sink(session: Session, sink: Sink, where: str) -> None:
+    from muntin.spark.formats import OWN_SINKS, missing_format
+
+    fault = missing_format(session.spark, sink.format) if sink.format not in OWN_SINKS else None
+    if fault is not None:
+        raise ConfigError(f"{where}: {fault}")
 
 
 def _target(job: Job, sink: Sink) -> str | None:

@@ -71,8 +71,8 @@ class AggregateCalls:
         place = place_of(node, self.text)
         args = list(node.expressions) if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
         arg: exp.Expr | None = args[0] if args else None
-        if len(args) > 1:
-            raise place.unsupported(f"{name} takes one argument")
+        if len(args) > 1 or isinstance(arg, exp.Tuple):
+            raise place.unsupported(_one_argument(name, arg))
         distinct = isinstance(arg, exp.Distinct)
         if isinstance(arg, exp.Distinct):
             if len(arg.expressions) > 1 and fn == "count":
@@ -83,6 +83,8 @@ class AggregateCalls:
                     "your own"
                 )
             arg = arg.expressions[0]
+            if isinstance(arg, exp.Tuple):
+                raise place.unsupported(_one_argument(name, arg, distinct))
         if isinstance(arg, exp.Star) and fn == "count" and not distinct:
             return _ROWS
         if arg is None:
@@ -147,6 +149,15 @@ class AggregateCalls:
             plain = "conditions (BOOLEAN)" if truth else "numbers, strings, booleans, dates or timestamps"
             wants = "numbers" if fn in _NUMERIC else plain
             raise place_of(node, self.text).error(f"{name} takes {wants}, not {describe(arg)}")
+
+
+def _one_argument(name: str, arg: exp.Expr | None, distinct: bool = False) -> str:
+    """What to write instead of several arguments, or a tuple of them."""
+    if name != "COUNT":
+        return f"{name} takes one argument"
+    if distinct or isinstance(arg, exp.Tuple):
+        return "write COUNT(DISTINCT a, b) for distinct pairs (those without a NULL), and COUNT(*) for rows"
+    return "COUNT takes one argument: write COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)"
 
 
 def _type(fn: str, t: pa.DataType) -> pa.DataType:

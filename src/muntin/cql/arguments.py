@@ -14,11 +14,12 @@ from typing import Any
 from sqlglot import exp
 
 from muntin.core.errors import UnsupportedError
-from muntin.cql.calls import AGGREGATES
+from muntin.cql.calls import AGGREGATES, registered
 from muntin.cql.dialect import StreamRef, ToStream, WindowSpec, WstreamCall
 from muntin.cql.expressions import ARGUMENTS as OF_EXPRESSIONS
 from muntin.cql.places import place_of
 from muntin.cql.shape import SUPPORTED
+from muntin.plan.catalog import Catalog
 
 Kind = type[exp.Expr]
 _SET = ("this", "expression", "distinct", "order", "limit")
@@ -80,6 +81,7 @@ _WORDS: Mapping[tuple[Kind, str], str] = {
     (exp.Cast, "format"): "CAST takes no FORMAT",
     (exp.TryCast, "format"): "CAST takes no FORMAT",
     (exp.TsOrDsToDate, "format"): "TO_DATE takes no format here: write CAST(... AS DATE)",
+    (exp.Select, "windows"): "a WINDOW clause is not supported: windows stand at streams, as in s [RANGE 5 MINUTES]",
     (exp.Trim, "expression"): "TRIM takes no characters: it takes spaces off",
     (exp.Distinct, "on"): "DISTINCT ON is not supported: use [PARTITION BY k ROWS 1]",
     (exp.Limit, "limit_options"): "LIMIT takes a number of rows alone: WITH TIES and PERCENT are not supported",
@@ -94,7 +96,7 @@ _WORDS: Mapping[tuple[Kind, str], str] = {
 
 
 @contextmanager
-def every_argument_read(tree: exp.Expr, text: str) -> Iterator[None]:
+def every_argument_read(tree: exp.Expr, text: str, catalog: Catalog) -> Iterator[None]:
     """Around the binding of a parsed query.
 
     Before it, arguments that no binding reads are refused; after it, kinds of nodes that no binding knows (the binder
@@ -109,9 +111,15 @@ def every_argument_read(tree: exp.Expr, text: str) -> Iterator[None]:
         if key is not None:
             raise _refusal(node, key, text)
     yield
-    strange = next((n for n in nodes if type(n) not in READ), None)
+    strange = next((n for n in nodes if type(n) not in READ and not _own(n, catalog)), None)
     if strange is not None:
         raise place_of(strange, text).unsupported(f"{_shown(strange)} is not supported here")
+
+
+def _own(node: exp.Expr, catalog: Catalog) -> bool:
+    """Whether the node is a call of a user-defined aggregate, with nothing but its argument."""
+    said = {k for k, v in node.args.items() if v is not None and v is not False and v != []}
+    return registered(node, catalog) is not None and said <= {"this", "expressions"}
 
 
 def unread(node: exp.Expr) -> Iterator[str]:

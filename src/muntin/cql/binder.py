@@ -39,7 +39,7 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
 def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     ctx = Context(text, catalog, options)
     parsed = parse(text)
-    with every_argument_read(parsed, text):
+    with every_argument_read(parsed, text, catalog):
         tree = stream_of_list(unwrapped(parsed))
         kind, body = _wrapper(tree)
         node = relation(ctx, body)

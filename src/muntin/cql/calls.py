@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from muntin.plan.catalog import Catalog
+from muntin.plan.catalog import AggregateFunction, Catalog
 
 AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
@@ -27,11 +27,19 @@ def bare(node: exp.Expr) -> exp.Expr:
 def function_of(node: exp.Expr, catalog: Catalog) -> str | None:
     """``Agg.fn`` of an aggregate call (without ``_distinct``), FILTER included; None for everything else."""
     node = bare(node)
-    if not isinstance(node, exp.Anonymous):
-        return AGGREGATES.get(type(node))
-    name = str(node.this)
-    known = catalog.function(name)
-    return f"udaf:{known.name}" if known is not None else _NAMED.get(name.lower())
+    if type(node) in AGGREGATES:
+        return AGGREGATES[type(node)]
+    known = registered(node, catalog)
+    if known is not None:
+        return f"udaf:{known.name}"
+    return _NAMED.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else None
+
+
+def registered(node: exp.Expr, catalog: Catalog) -> AggregateFunction | None:
+    """The user-defined aggregate that a call names, also where sqlglot has a node of its own for the name."""
+    if not isinstance(node, exp.Func):
+        return None
+    return catalog.function(str(node.this if isinstance(node, exp.Anonymous) else node.meta.get("called", "")))
 
 
 _SHOWN = {"stddev_samp": "STDDEV", "var_samp": "VARIANCE"}
@@ -43,6 +51,8 @@ def function_name(node: exp.Expr, catalog: Catalog) -> str | None:
     fn, node = function_of(node, catalog), bare(node)
     if fn is None or isinstance(node, exp.Anonymous):
         return fn if fn is None else str(node.this).upper()
+    if fn.startswith("udaf:"):
+        return fn.removeprefix("udaf:").upper()
     return _BOOLEANS.get(type(node)) or _SHOWN.get(fn, fn.upper())
 
 

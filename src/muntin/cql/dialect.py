@@ -34,6 +34,7 @@ _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
 _IGNORING = (exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.IgnoreNulls)
+_AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _ENDS = ("SLIDE", "INTERNAL")
 _QUERY = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 
@@ -175,7 +176,8 @@ class CqlParser(SparkParser):
         """As Spark's; sqlglot's builders of nodes stumble over calls with too few arguments."""
         token = self._curr
         try:
-            return super()._parse_function_call(*args, **kwargs)
+            found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
+            return _named(found, token) if found is not None else None
         except (IndexError, KeyError, AttributeError, ValueError) as e:
             if isinstance(e, ParseError):
                 raise
@@ -227,7 +229,7 @@ class CqlParser(SparkParser):
 
     def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
         """As Spark's; constants that sqlglot leaves without a place take that of the last token read."""
-        built = super().expression(instance, token, comments)
+        built = super().expression(_quantile(instance), token, comments)
         if isinstance(built, _CONSTANTS) and "start" not in built.meta:
             built.update_positions(self._prev)
         return built
@@ -379,6 +381,31 @@ class CqlParser(SparkParser):
         literal = exp.Literal(this=str(span), is_string=False)
         literal.meta.update(start=first.start, end=last.end)
         return literal
+
+
+def _named(call: exp.Expr, token: Token) -> exp.Expr:
+    """The call, which remembers its name as written, and its place where sqlglot has none."""
+    inner = call
+    while isinstance(inner, _AROUND_CALLS) and isinstance(inner.this, exp.Expr):
+        inner = inner.this
+    if isinstance(inner, exp.Func) and "called" not in inner.meta:
+        inner.meta["called"] = token.text
+        placeless = not any("start" in n.meta for n in inner.walk())
+        if placeless or (isinstance(inner, exp.AggFunc) and "start" not in inner.meta):
+            inner.update_positions(token)
+    return call
+
+
+def _quantile(node: Any) -> Any:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), as QUANTILE(x, q); other nodes as they are."""
+    if not (isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont)):
+        return node
+    call, keys = node.this, node.expression.expressions
+    if call.args.get("expression") or len(keys) != 1 or keys[0].args.get("desc"):
+        return node
+    made = exp.Quantile(this=keys[0].this, quantile=call.this)
+    made.meta.update(call.meta)
+    return made
 
 
 def _is_within(arg: exp.Expr, built: exp.Expr) -> bool:

@@ -11,7 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.cql import functions, literals
+from muntin.cql import functions, instead, literals
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
 from muntin.cql.dialect import WRAPPERS, WstreamCall
@@ -270,6 +270,9 @@ class ExprBinder:
             return functions.build(name, [self.bind(a) for a in args])
         if name.upper() in WRAPPERS:
             raise place_of(node, self.text).error(f"{node.this} goes around the whole query: {node.this}(SELECT ...)")
+        words = instead.for_function(name)
+        if words is not None:
+            raise place_of(node, self.text).unsupported(instead.not_here(name, words))
         hint = did_you_mean(name, functions.NAMES)
         known = ", ".join(functions.NAMES)
         raise place_of(node, self.text).unsupported(
@@ -343,15 +346,17 @@ class ExprBinder:
             return place.unsupported(
                 "ANY and ALL are not supported: compare with (SELECT MIN(x) ...) or (SELECT MAX(x) ...)"
             )
-        if isinstance(node, exp.Window):
-            return place.unsupported("OVER is not supported: a window stands at its stream, as in S [RANGE 10 MINUTES]")
+        name = str(node.meta.get("called") or (node.sql_name() if isinstance(node, exp.Func) else type(node).__name__))
+        words = instead.for_function(name)
+        message = instead.for_node(node) or (instead.not_here(name, words) if words else None)
+        if message is not None:
+            return place.unsupported(message)
         if isinstance(node, exp.Filter):
             return place.error("FILTER (WHERE ...) goes behind an aggregate, as in COUNT(*) FILTER (WHERE v > 3)")
         if isinstance(node, exp.RegexpLike):
             return place.unsupported("regular expressions are not supported: use LIKE, LIKE ANY or CONTAINS")
         if isinstance(node, exp.Star):
             return place.error("* stands alone in the select list or in COUNT(*)")
-        name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
         if isinstance(node, exp.AggFunc):
             return place.unsupported(
                 f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)"

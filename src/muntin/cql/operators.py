@@ -107,7 +107,12 @@ def _time_arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
             assert t is not None
             return Call("sub", (coerce(a, t), coerce(b, t)), DURATION)
     hint = "supported are timestamp + INTERVAL, timestamp - INTERVAL and timestamp - timestamp"
-    if "number" in (family(a.type), family(b.type)):
+    kinds = {family(a.type), family(b.type)}
+    if kinds == {"date", "duration"} or kinds == {"date"}:
+        hint = "a date is no instant: write CAST(... AS TIMESTAMP)" + (" around both" if kinds == {"date"} else "")
+    elif kinds == {"date", "number"}:
+        hint = "write CAST(... AS TIMESTAMP) + INTERVAL 1 DAY"
+    elif "number" in kinds:
         hint = "a number has no unit of time: beside a number write a plain number instead of INTERVAL"
     raise TypeClash(f"cannot compute {describe(a)} {_SIGNS[fn]} {describe(b)}: {hint}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from muntin.cql.calls import has_aggregate
+from muntin.cql.instead import for_node
 from muntin.cql.places import place_of
 from muntin.plan.catalog import Catalog
 
@@ -27,7 +28,10 @@ def check_plain(tree: exp.Expr, text: str, allowed: frozenset[str]) -> None:
 
 
 def check_clauses(select: exp.Select, text: str, catalog: Catalog) -> None:
-    """Raise for groupings that the language does not have, and for HAVING without aggregates."""
+    """Raise for OVER and groupings that the language does not have, and for HAVING without aggregates."""
+    over = next((n for e in select.expressions for n in e.walk() if isinstance(n, exp.Window)), None)
+    if over is not None:  # else its aggregate would be taken for one of the query
+        raise place_of(over, text).unsupported(str(for_node(over)))
     _check_group(select, text)
     having = select.args.get("having")
     if having is not None and not has_aggregates(select, catalog):

@@ -48,8 +48,9 @@ class Sink:
     memory: dict[int, pa.Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.foreach_batch is None and self.format in FILE_FORMATS and self.path is None:
-            raise ConfigError(f"sink {self.format!r} needs a path: write({self.format!r}, path=...)")
+        if self.foreach_batch is None and self.format in FILE_FORMATS | {"table"} and not self.path:
+            what = "a name, as path" if self.format == "table" else "a path"
+            raise ConfigError(f"sink {self.format!r} needs {what}: write({self.format!r}, path=...)")
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch."""
