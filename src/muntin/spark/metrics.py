@@ -6,12 +6,16 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import DAY, FOREVER, NEVER
 
 log = logging.getLogger("muntin")
 
 PIPELINE = ""
 """Key of the whole pipeline in a report; queries stand under their signatures."""
+
+MOST_LAG = 366 * DAY
+"""Event time that is further from the clock does not follow it (a recording, a generator that counts from 1970): how
+far it is behind says nothing."""
 
 Report = Mapping[str, Mapping[str, int]]
 
@@ -23,7 +27,8 @@ class Metrics:
     ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
     coming late (of those that WHERE keeps: others are never sent) or without a usable event time; ``results``: rows
     out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
-    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark.
+    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
+    yet, or one that is ``MOST_LAG`` away from the clock).
     """
 
     batch: int
@@ -60,7 +65,7 @@ def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
 def _metrics(batch: int, values: dict[str, int]) -> Metrics:
     watermark, now = values.pop("watermark", NEVER), values.pop("now", NEVER)
     known = watermark not in (NEVER, FOREVER)
-    lag = now - watermark if known and now != NEVER else None
+    lag = now - watermark if known and now != NEVER and abs(now - watermark) <= MOST_LAG else None
     return Metrics(batch, **values, watermark=watermark if known else None, lag=lag)
 
 
