@@ -21,7 +21,7 @@ import muntin
 pytestmark = pytest.mark.spark
 
 SRC = str(Path(muntin.__file__).parents[1])
-MUNTIN = [sys.executable, "-m", "muntin.cli.app"]
+MUNTIN = [sys.executable, "-m", "muntin.cli.start"]
 ENV = {**os.environ, "PYTHONPATH": SRC, "SPARK_LOCAL_IP": "127.0.0.1"}
 SECOND = 1_000_000
 

@@ -1,5 +1,7 @@
 """A pipeline over endless input in a process of its own (see ``test_soak``): ``python soak_job.py DIRECTORY SECONDS``.
 
+The seconds count from the end of the first batch.
+
 It writes a line of JSON for each batch to ``DIRECTORY/batches``, and one at the end to ``DIRECTORY/end``.
 """
 
@@ -41,15 +43,16 @@ def main(where: Path, seconds: float) -> None:
             case _:
                 query.write(foreach_batch=lambda df, batch: df.toArrow())
     run = session.start(str(where / "cp"), "500 milliseconds")
+    while run.metrics() is None and not run.await_termination(0.5):
+        pass
     end, last = time.monotonic() + seconds, -1
     with open(where / "batches", "w", buffering=1) as out:
-        while time.monotonic() < end and not run.await_termination(0.5):
-            progress, numbers = run.query.lastProgress, run.metrics()
+        while time.monotonic() < end and not run.await_termination(0.1):
+            progress = run.query.lastProgress
             if progress is not None and progress["batchId"] > last:
                 last = progress["batchId"]
                 took = progress["durationMs"].get("triggerExecution")
-                lag = numbers.lag if numbers else None
-                out.write(json.dumps({"batch": last, "ms": took, "lag": lag, "at": time.time()}) + "\n")
+                out.write(json.dumps({"batch": last, "ms": took, "lag": run.metrics().lag}) + "\n")
     run.stop()
     (where / "end").write_text(json.dumps({"results": run.metrics().results, "batches": run.metrics().batches}))
     spark.stop()

@@ -1,6 +1,6 @@
 """The command line.
 
-Exit status: 0 done, 1 failed while running, 2 wrong arguments, job file or query, 130 / 143 stopped by a signal.
+Exit status: 0 done, 1 failed while running, 2 wrong arguments, job file or query, 128 + n stopped by signal n.
 
 Results go to standard output, everything else (progress, messages) to standard error.
 """
@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 import muntin
+from muntin.cli.ending import guarded
 from muntin.cli.failures import CONTEXT, FAILED, OK, reported
 from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
 from muntin.cli.show import Format, show
@@ -81,9 +82,9 @@ def run(
         try:
             wiring.register(session, inputs_of(spec, []), live=True)
             wiring.add_queries(session, spec)
+            trigger = AVAILABLE_NOW if once else wiring.trigger_of(spec.session.trigger)
+            started = session.start(spec.resolve(spec.session.checkpoint), trigger, spec.session.on_change)
             with running.stops() as asked:
-                trigger = AVAILABLE_NOW if once else wiring.trigger_of(spec.session.trigger)
-                started = session.start(spec.resolve(spec.session.checkpoint), trigger, spec.session.on_change)
                 status = running.attend(started, asked, sys.stderr, quiet)
         finally:
             session.spark.stop()
@@ -298,8 +299,9 @@ def demo(
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Run the command; ``start`` does so with signals answered while this module is loaded."""
+    with guarded():
+        app()
 
 
 if __name__ == "__main__":

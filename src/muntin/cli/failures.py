@@ -13,8 +13,8 @@ import typer
 
 from muntin.core.errors import ConfigError, MuntinError, QueryError
 
-OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
-"""Exit statuses: done; failed while running; wrong arguments, job file or query; stopped by SIGINT; by SIGTERM."""
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses: done; failed while running; wrong arguments, job file or query; stopped by SIGINT."""
 
 
 @dataclass

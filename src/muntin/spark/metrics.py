@@ -6,13 +6,17 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import largest
 
 log = logging.getLogger("muntin")
 
 PIPELINE = ""
 """Key of the whole pipeline in a report; queries stand under their signatures."""
+
+MOST_LAG = 366 * DAY
+"""Event time that is further from the clock does not follow it (a recording, a generator that counts from 1970): how
+far it is behind says nothing."""
 
 Report = Mapping[str, Mapping[str, int]]
 
@@ -27,9 +31,9 @@ class Metrics:
     ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
     coming late (of those that WHERE keeps: others are never sent) or without a usable event time; ``results``: rows
     out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
-    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark. ``bad_updates``:
-    by table, deletions of rows that were not there. ``lost``: by stream, if *every* row that it brought was dropped:
-    how many were bad, how many late.
+    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
+    yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
+    there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
     """
 
     batch: int
@@ -86,7 +90,7 @@ def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
 def _metrics(batch: int, values: dict[str, int]) -> Metrics:
     watermark, now = values.pop("watermark", NEVER), values.pop("now", NEVER)
     known = watermark not in (NEVER, FOREVER)
-    lag = now - watermark if known and now != NEVER else None
+    lag = now - watermark if known and now != NEVER and abs(now - watermark) <= MOST_LAG else None
     plain = {name: value for name, value in values.items() if " " not in name}
     bad, late = _named(values, _LOST_BAD), _named(values, _LOST_LATE)
     places = ((name.partition(" ")[2], value) for name, value in _named(values, _BAD_UPDATES).items())
