@@ -82,7 +82,7 @@ def run(
             wiring.register(session, inputs_of(spec, []), live=True)
             wiring.add_queries(session, spec)
             with running.stops() as asked:
-                trigger = AVAILABLE_NOW if once else wiring.trigger_of(spec.session.trigger)
+                trigger = AVAILABLE_NOW if once else spec.session.trigger
                 started = session.start(spec.resolve(spec.session.checkpoint), trigger)
                 status = running.attend(started, asked, sys.stderr, quiet)
         finally:
@@ -184,8 +184,8 @@ def sql(
         session = wiring.open_session(base.model_copy(update=given))
         try:
             wiring.register(session, inputs, live=False)
-            df = session.sql(text, name="query", **chosen).to_df()
-            rows = wiring.first_rows(df, limit)
+            found = session.sql(text, name="query", **chosen)
+            rows = wiring.first_rows(found.to_df(), limit, ordered=bool(found.physical.order))
         finally:
             session.spark.stop()
         show(rows.slice(0, limit) if limit else rows, form)

@@ -37,7 +37,7 @@ from muntin.dataflow.shapes import (
 from muntin.dataflow.stage import PhysicalQuery
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
-from muntin.operators.net import OneSign
+from muntin.operators.net import Net, OneSign
 from muntin.operators.reshape import Rewind, Snap
 from muntin.operators.restore import Restore
 from muntin.operators.rows_window import RowsWindow
@@ -81,8 +81,25 @@ class _Planner(Negation):
 
     def run(self) -> PhysicalQuery:
         root = self.query.root
-        result = self.output(root)
-        return self.drafts.finish(result, ticks_of(root, self.query.options), root.kind == "changes")
+        top = _ordered(root)
+        result = self.output(root) if top is None else self._first_rows(root, top)
+        found = self.drafts.finish(result, ticks_of(root, self.query.options), root.kind == "changes")
+        if top is None:
+            return found
+        order = tuple((e.name, descending, first) for e, descending, first in top.keys if isinstance(e, Column))
+        return replace(found, schema=root.schema, order=order)
+
+    def _first_rows(self, root: Output, top: TopK) -> Placed:
+        """The output of ORDER BY ... LIMIT, with the columns that it is ordered by; changes are those of the columns
+        that are shown."""
+        if root.kind == "rstream" or top.schema.names == root.schema.names:
+            return self.output(replace(root, input=top))
+        changes = self.output(replace(root, input=top, kind="changes"))
+        shown = self.drafts.apply(Net(root.schema.names), [changes], changes.schema, True, changes.keys)
+        if root.kind == "changes":
+            return shown
+        one = OneSign(1 if root.kind == "istream" else -1)
+        return self.drafts.apply(one, [shown], shown.schema, True, shown.keys)
 
     def output(self, node: Output) -> Placed:
         """What the query shows: snapshots, or changes of one sign or both."""
@@ -267,6 +284,17 @@ class _Planner(Negation):
             for n, a in node.aggs
         )
         return replace(node, aggs=aggs)
+
+
+def _ordered(root: Output) -> TopK | None:
+    """The ORDER BY ... LIMIT that the whole query ends with, hidden columns included."""
+    match root.input:
+        case TopK() as top:
+            return None if root.kind.endswith("_restore") else top
+        case Project(TopK() as top, exprs) if all(isinstance(e, Column) and e.name == n for n, e in exprs):
+            return None if root.kind.endswith("_restore") else top
+        case _:
+            return None
 
 
 def _dated(at: Expr, arg: Expr) -> Expr:

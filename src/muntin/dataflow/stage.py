@@ -136,6 +136,9 @@ class Stage:
         return self.ports if self.ports is not None else (len(self.inputs) + len(self.ops) - 1,)
 
 
+OrderKeys = tuple[tuple[str, bool, bool], ...]
+"""Columns that results are ordered by: (name, descending, NULLs first)."""
+
 Reach = tuple[tuple[Window, Ticks | None], ...]
 """Windows with their evaluation instants. End of input: time runs on through all of them (for a window on an output:
 from
@@ -161,6 +164,9 @@ class PhysicalQuery:
 
     present: tuple[str, ...] = field(default=(), compare=False)
     """Columns of the result that are never NULL (``plan.presence``)."""
+    order: OrderKeys = field(default=(), compare=False)
+    """How the results of one instant are ordered (ORDER BY ... LIMIT), over the last stage's columns, of which
+    ``schema`` may be a part."""
     horizon: tuple[tuple[str, Reach], ...] = ()
     """For every window on a stream: the stream, and the windows that its rows pass on their way out, innermost
     first."""

@@ -19,6 +19,7 @@ from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, stage_watermark
 from muntin.dataflow.stage import Input, Op, PhysicalQuery, Reach, SourceInput, Stage
 from muntin.engine.memory import check_memory
+from muntin.engine.ordering import in_order
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.as_of_join import AsOfJoin, as_of_join
 from muntin.operators.compute import Compute, compute
@@ -167,6 +168,7 @@ def to_wire(batch: Batch, target: Input) -> pa.RecordBatch:
 
 def result_rows(query: PhysicalQuery, rows: Batch) -> pa.RecordBatch:
     """The last stage's rows as the user sees them (``query.result_schema``); an expiry that never comes is NULL."""
+    rows = in_order(rows, query.order) if query.order else rows
     schema = query.result_schema.to_arrow()
     instant = pa.timestamp("us", "UTC")
     columns = [*rows.columns.select(list(query.schema.names)).columns, pa.array(rows.ts).cast(instant)]
@@ -205,8 +207,8 @@ def _apply(op: Op, state: ShardState, name: str, data: list[Batch], ctx: Context
             return materialize(op, state, name, batch, _marked(state, name, data[1:], ctx))
         case Insertions():
             return insertions(op, state, name, batch, ctx)
-        case Net():
-            return net(batch)
+        case Net(names):
+            return net(batch, names)
         case OneSign(sign):
             assert batch.sign is not None
             return batch.where(batch.sign == sign)
