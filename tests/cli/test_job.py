@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muntin.cli.job import load_job
-from muntin.cli.wiring import options_of, trigger_of
+from muntin.cli.wiring import options_of
 from muntin.core.errors import ConfigError
 
 GOOD = """
@@ -123,11 +123,19 @@ def test_missing_files(tmp_path: Path) -> None:
         job.text(job.queries[0])
 
 
-def test_triggers_are_lengths_of_time_in_any_form() -> None:
-    given = (None, "available_now", "10 seconds", "PT5M", "1.5 seconds", "0 seconds")
-    assert [trigger_of(t) for t in given] == [
-        None, "available_now", "10 seconds", "5 minutes", "1500 milliseconds", None
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "trigger"),
+    [
+        ("available_now", "available_now"),
+        ("10 seconds", "10 seconds"),
+        ("PT5M", "5 minutes"),
+        ("1.5 seconds", "1500 milliseconds"),
+        ("0 seconds", "0 seconds"),
+    ],
+)
+def test_triggers_are_lengths_of_time_in_any_form(tmp_path: Path, given: str, trigger: str) -> None:
+    job = load_job(write(tmp_path, GOOD.replace('trigger = "10 seconds"', f'trigger = "{given}"')))
+    assert job.session.trigger == trigger
 
 
 @pytest.mark.parametrize("options", ['"kafka.bootstrap.servers" = "a:1"', "anything = 1"])

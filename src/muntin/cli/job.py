@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from muntin.core.errors import ConfigError
-from muntin.cql.durations import parse_duration
+from muntin.cql.durations import format_duration, parse_duration
 from muntin.cql.options import check_option
 from muntin.spark.formats import FILE_FORMATS, unknown_option, wrong_mode
 
@@ -32,7 +32,10 @@ Span = Annotated[str, AfterValidator(_span)]
 
 
 def _trigger(text: str) -> str:
-    return text if text == AVAILABLE_NOW else _span(text)
+    """A trigger as ``session.start`` takes it, of a length of time in any form."""
+    if text == AVAILABLE_NOW or not parse_duration(_span(text)):
+        return text
+    return format_duration(parse_duration(text)).lower()
 
 
 class KeyFault(ValueError):

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.cli.failures import CONTEXT
-from muntin.cli.job import AVAILABLE_NOW, Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
+from muntin.cli.job import Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
-from muntin.cql.durations import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from muntin.session import Session
@@ -91,14 +90,6 @@ def _check_source(session: Session, part: StreamPart | TablePart) -> None:
         raise ConfigError(f"{what}, key path: there is no file or directory {path}")
 
 
-def trigger_of(text: str | None) -> str | None:
-    """A trigger of a job file, in any form of a length of time, as ``session.start`` takes it."""
-    if text is None or text == AVAILABLE_NOW:
-        return text
-    span = parse_duration(text)
-    return format_duration(span).lower() if span else None
-
-
 def add_queries(session: Session, job: Job) -> None:
     """Bind every query of the job and attach its sink. The error context follows, so a fault shows its own text."""
     for part in job.queries:
@@ -140,18 +131,24 @@ def options_of(part: QueryPart) -> dict[str, Any]:
     return part.options.model_dump(exclude_none=True)
 
 
-def first_rows(df: Any, limit: int) -> pa.Table:
+def first_rows(df: Any, limit: int, ordered: bool = False) -> pa.Table:
     """The first ``limit`` rows of a batch answer and one more if there is one (all for 0): in order of time, '-' first.
 
-    Ties are ordered by the columns from left to right, so that the same answer prints the same.
+    Ties are as the query orders them (``ordered``: it ends with ORDER BY ... LIMIT), else by the columns from left to
+    right, so that the same answer prints the same.
     """
     time, sign = ("_ts" if "_ts" in df.columns else "ts"), ("_op" if "_op" in df.columns else "op")
+    if ordered:  # the rows of an instant come from one task, in their order
+        place = next(n for n in (f"row{i}" for i in range(len(df.columns) + 1)) if n not in df.columns)
+        placed = df.selectExpr("*", f"monotonically_increasing_id() AS `{place}`").orderBy(f"`{time}`", place)
+        rows: pa.Table = (placed.limit(limit + 1) if limit else placed).drop(place).toArrow()
+        return rows
     # Spark cannot order by maps.
     others = [n for n, kind in df.dtypes if n not in (time, sign) and "map<" not in kind]
     keys = [time, *([sign] if sign in df.columns else []), *others]
     # '+' sorts before '-', but inside an instant rows leave before others enter.
-    ordered = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
-    rows: pa.Table = (ordered.limit(limit + 1) if limit else ordered).toArrow()
+    sorted_ = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
+    rows = (sorted_.limit(limit + 1) if limit else sorted_).toArrow()
     return rows
 
 

@@ -138,7 +138,10 @@ def _stored(name: str, plan: QueryPlan, old: DurableQuery) -> QueryPlan:
         ) from e
     streams = {s.name: s for s in plan.streams}
     vertices = tuple(_reading(v, streams) for v in stored.vertices)
-    return replace(plan, vertices=vertices, root=stored.root, ticks=stored.ticks, horizon=stored.horizon)
+    return replace(
+        plan, vertices=vertices, root=stored.root, ticks=stored.ticks, horizon=stored.horizon,
+        shown=stored.shown, order=stored.order,
+    )  # fmt: skip
 
 
 def _reading(vertex: Vertex, streams: Mapping[str, Stream]) -> Vertex:

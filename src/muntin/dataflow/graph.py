@@ -82,6 +82,10 @@ Reach = tuple[tuple[Window, Ticks | None], ...]
 from the end of that output's own time)."""
 
 
+OrderKeys = tuple[tuple[str, bool, bool], ...]
+"""Columns that results are ordered by: (name, descending, NULLs first)."""
+
+
 @dataclass(frozen=True)
 class QueryPlan:
     """One query as a graph of its own, in topological order; vertex ``root`` gives the answer.
@@ -101,6 +105,10 @@ class QueryPlan:
     functions: tuple[tuple[str, Evaluate], ...] = field(default=(), repr=False, compare=False)
     present: tuple[str, ...] = field(default=(), compare=False)
     horizon: tuple[tuple[str, Reach], ...] = ()
+    shown: tuple[str, ...] = ()
+    """The root's columns that ``schema`` names, where it has more (none named: all of them)."""
+    order: OrderKeys = ()
+    """How the results of one instant are ordered (ORDER BY ... LIMIT), over the root's columns."""
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
@@ -116,7 +124,7 @@ class QueryPlan:
     @property
     def signature(self) -> str:
         """Names the result stream: equal for queries that show the same rows under the same columns."""
-        form = (self.schema.names, self.shows_op, self.options.exp)
+        form = (self.schema.names, self.shows_op, self.options.exp, self.shown, self.order)
         return hashlib.sha256((self.id + stable_text(form)).encode()).hexdigest()[:16]
 
     @property

@@ -13,6 +13,7 @@ from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.routes import Route, Split
+from muntin.engine.ordering import in_order
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.joins.hot_keys import ROLE
 
@@ -63,9 +64,11 @@ def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER) -> pa.RecordBa
     """The answer as the user sees it (``plan.result_schema``), without what lies after ``end``; an expiry that never
     comes is NULL."""
     rows = rows.where(rows.ts <= end)
+    rows = in_order(rows, plan.order) if plan.order else rows
+    kept = rows.columns.select(list(plan.shown)) if plan.shown else rows.columns
     schema = plan.result_schema.to_arrow()
     instant = pa.timestamp("us", "UTC")
-    columns = [*rows.columns.columns, pa.array(rows.ts).cast(instant)]
+    columns = [*kept.columns, pa.array(rows.ts).cast(instant)]
     if plan.shows_op:
         assert rows.sign is not None
         columns.append(pa.array(["-", "+"]).take(pa.array((rows.sign > 0).astype(np.int8))))

@@ -96,17 +96,37 @@ class _Lowering(Negation):
 
     def run(self) -> QueryPlan:
         root = self.query.root
-        result = self.output(root)
+        top = _ordered(root)
+        result = self.output(root) if top is None else self._first_rows(root, top)
         if not isinstance(result.edge.route, Here):  # rows that only change shards: something must receive them
             result = self.build.apply(Compute(), [result], result.schema, result.signed)
         vertices, place = _reachable(self.build.vertices, result.edge.vertex)
         present = tuple(n for n in root.schema.names if n in never_null(root))
         horizon = tuple(reaches(root, self.query.options))
         ticks = ticks_of(root, self.query.options)
-        shows_op = root.kind == "changes"
-        return QueryPlan(
-            vertices, place, self.query.options, ticks, root.schema, shows_op, present=present, horizon=horizon
-        )
+        found = QueryPlan(
+            vertices, place, self.query.options, ticks, root.schema, root.kind == "changes", present=present,
+            horizon=horizon,
+        )  # fmt: skip
+        if top is None:
+            return found
+        names = Names(result)
+        keys = ((e, d, first) for e, d, first in top.keys if isinstance(e, Column))
+        order = tuple((names.column(e.name), descending, first) for e, descending, first in keys)
+        return replace(found, shown=names.columns(root.schema.names), order=order)
+
+    def _first_rows(self, root: Output, top: TopK) -> Placed:
+        """The output of ORDER BY ... LIMIT, with the columns that it is ordered by; changes are those of the columns
+        that are shown."""
+        if root.kind == "rstream" or top.schema.names == root.schema.names:
+            return self.output(replace(root, input=top))
+        changes = self.output(replace(root, input=top, kind="changes"))
+        net = Net(Names(changes).columns(root.schema.names))
+        shown = self.build.apply(net, [changes], changes.schema, True)
+        if root.kind == "changes":
+            return shown
+        one = OneSign(1 if root.kind == "istream" else -1)
+        return self.build.apply(one, [shown], shown.schema, True)
 
     def output(self, node: Output) -> Placed:
         """What the query shows: snapshots, or changes of one sign or both."""
@@ -361,6 +381,17 @@ class _Lowering(Negation):
             for n, a in node.aggs
         )
         return replace(node, aggs=aggs)
+
+
+def _ordered(root: Output) -> TopK | None:
+    """The ORDER BY ... LIMIT that the whole query ends with, hidden columns included."""
+    match root.input:
+        case TopK() as top:
+            return None if root.kind.endswith("_restore") else top
+        case Project(TopK() as top, exprs) if all(isinstance(e, Column) and e.name == n for n, e in exprs):
+            return None if root.kind.endswith("_restore") else top
+        case _:
+            return None
 
 
 def _dated(at: Expr, arg: Expr) -> Expr:
