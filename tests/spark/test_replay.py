@@ -60,6 +60,37 @@ def test_many_steps_give_what_one_gives(spark: Any, inputs: dict[str, Feed], mon
     assert bag(query.to_df().toArrow()) == once
 
 
+@pytest.mark.parametrize("name", ["join", "snapshots"])
+def test_steps_without_room_are_cut(
+    spark: Any, inputs: dict[str, Feed], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No operator gives more than 20 rows in a step."""
+    from muntin.spark import pipeline, replay_task
+
+    session = Session(spark, shards=3)
+    for stream, source in inputs.items():
+        session.stream(stream, source.replay())
+    query = session.sql(QUERIES[name])
+    once = bag(query.to_df().toArrow())
+
+    def cut(spec: Any, level: int) -> Any:
+        task = replay_task.replay_task(spec, level)
+
+        def run(batches: Any) -> Any:
+            from muntin.engine import substeps
+
+            before, substeps.MOST = substeps.MOST, 20
+            try:
+                yield from task(batches)
+            finally:
+                substeps.MOST = before
+
+        return run
+
+    monkeypatch.setattr(pipeline, "replay_task", cut)
+    assert bag(query.to_df().toArrow()) == once
+
+
 def test_an_empty_table_has_an_empty_answer(spark: Any, feed: Callable[[str], Feed]) -> None:
     session = Session(spark, shards=2)
     session.stream("a", feed("a").put(events(1, 0, 1, 1).slice(0, 0)).replay())

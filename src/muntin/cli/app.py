@@ -82,7 +82,7 @@ def run(
         try:
             wiring.register(session, inputs_of(spec, []), live=True)
             wiring.add_queries(session, spec)
-            trigger = AVAILABLE_NOW if once else wiring.trigger_of(spec.session.trigger)
+            trigger = AVAILABLE_NOW if once else spec.session.trigger
             started = session.start(spec.resolve(spec.session.checkpoint), trigger, spec.session.on_change)
             with running.stops() as asked:
                 status = running.attend(started, asked, sys.stderr, quiet)

@@ -55,14 +55,15 @@ def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most): 
         b = mine & mask
         lo = nb.int64(c_dir[b])
         hi = nb.int64(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.int64(len(c_h))
-        if fifo:  # rows of a bucket expire in order: skip the expired, from where the last probe of the bucket stood
-            if b == at and since >= last:
-                lo = alive
-                while lo < hi and c_exp[lo] <= since:
-                    lo += 1
-            else:
-                lo = _alive_from(c_exp, lo, hi, since)
-            at, alive, last = b, lo, since
+        # skip the expired at the head of the bucket, from where the last probe of the bucket stood
+        if b == at and since >= last:
+            lo = alive
+        elif fifo:  # rows of a bucket expire in order
+            lo = _alive_from(c_exp, lo, hi, since)
+        while lo < hi and c_exp[lo] <= since:
+            lo += 1
+            touched += 1
+        at, alive, last = b, lo, since
         if used + hi - lo > room:  # room for a whole bucket, so that the loop over it has no branch for growing
             room = max(2 * room, used + hi - lo)
             left, right = _grown(left, used, room), _grown(right, used, room)

@@ -2,6 +2,7 @@
 
 Everything reduces to a few linear operators. With L - X for a merge of L and X with weight -1::
 
+    distinct       interval rows that follow one another (unsigned rows), or counts by row
     L semi R       L join distinct(keys of R)                  (equality), or
                    L join distinct(L columns of (L join R))    (any predicate)
     L anti R       L - (L semi R)

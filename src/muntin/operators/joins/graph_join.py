@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial as bind
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -182,14 +183,21 @@ class Hop:
 
     def blocks(self, partial: Partial) -> Iterator[Partial]:
         """The combinations in portions that do not meet too many candidates at a time."""
-        rows = sum(c.meta["n"] for c in self.window)
-        indexed = self.way.index is not None and all(c.has(self.way.index) for c in self.window)
-        size = len(partial) if indexed else max(1, BLOCK_PAIRS // max(rows, 1))
-        if size >= len(partial):
+        if self.way.index is not None and all(c.has(self.way.index) for c in self.window):
             yield partial
             return
-        for low in range(0, len(partial), size):
-            yield partial.slice(low, min(low + size, len(partial)))
+        portion = np.cumsum(self._meetings(partial)) // BLOCK_PAIRS
+        ends = np.append(np.flatnonzero(np.diff(portion)) + 1, len(partial))
+        for low, high in pairwise([0, *ends.tolist()]):
+            yield partial if high - low == len(partial) else partial.slice(low, high)
+
+    def _meetings(self, partial: Partial) -> Ints:
+        """How many rows of the window each combination may meet, going by time."""
+        counts = np.zeros(len(partial), np.int64)
+        for chunk in self.window:
+            low, high, _ = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+            counts += high - low
+        return counts
 
     def extended(self, partial: Partial) -> Partial:
         """The combinations with each partner that they have in this window."""
@@ -222,10 +230,8 @@ class Hop:
 
     def _scanned(self, partial: Partial, chunk: OpenChunk) -> tuple[Ints, Ints]:
         """All rows of a chunk that are valid with a combination."""
-        n = chunk.meta["n"]
-        places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
-        every = np.arange(n, dtype=np.int32)
-        args = places, every, (partial.start, partial.exp), chunk.times(), self.limit
+        low, high, order = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+        args = (low, high), order, (partial.start, partial.exp), chunk.times(), self.limit
         left, right, _ = self.task.room.found(bind(between, *args))
         return left.astype(np.int64), right.astype(np.int64)
 
@@ -267,8 +273,11 @@ class Hop:
             values, rows = chunk.sorted_column(number)
             lo = np.searchsorted(values, low, side="left").astype(np.int64)
             hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
-            times = (partial.start, partial.exp)
-            args = (lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit
+            places, times = (lo, np.maximum(lo, hi)), (partial.start, partial.exp)
+            *those, order = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+            if int((those[1] - those[0]).sum()) < int((places[1] - places[0]).sum()):
+                places, rows = (those[0], those[1]), order  # most rows within the bounds are of other times
+            args = places, rows, times, chunk.times(), self.limit
             left, right, _ = self.task.room.found(bind(between, *args))
             return left.astype(np.int64), right.astype(np.int64)
 
