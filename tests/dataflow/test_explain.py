@@ -30,8 +30,9 @@ from muntin.dataflow.routes import Here
 from muntin.engine.meter import Meter
 from muntin.local.analyze import analyze
 from muntin.local.runtime import LocalPipeline
-from muntin.operators.materialize import Insertions, Materialize
-from muntin.operators.net import OneSign
+from muntin.operators.insertions import Insertions
+from muntin.operators.materialize import Materialize
+from muntin.operators.one_sign import OneSign
 from muntin.operators.operator import Operator
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.nodes import BoundQuery

@@ -16,9 +16,12 @@ from muntin.dataflow.graph import Edge, Vertex, column_name, vertex_id
 from muntin.dataflow.routes import Everywhere, Here, Keyed, Route, Single, Split
 from muntin.dataflow.values import Keys, Loose, Named, Names, Placed, Value, substitute
 from muntin.operators.compute import Compute
+from muntin.operators.endless import Endless
 from muntin.operators.materialize import Materialize
+from muntin.operators.merge import Merge
 from muntin.operators.operator import Begins, Operator
-from muntin.operators.reshape import Endless, Merge, Signed, Snap
+from muntin.operators.signed import Signed
+from muntin.operators.snap import Snap
 from muntin.operators.source import Source
 from muntin.operators.table_feed import TableFeed
 from muntin.operators.time_window import StaticRows, TimeWindow, meaning_of

@@ -19,7 +19,7 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.routes import HERE, Here, Route, Single
 from muntin.operators.operator import Operator
-from muntin.operators.reshape import Rewind
+from muntin.operators.rewind import Rewind
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.aggregates import Evaluate

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-import numpy as np
-
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
-from muntin.operators.events import events_of, from_stored, stored_form
+from muntin.operators.events import events_of
 from muntin.operators.marks import marked
 from muntin.operators.net import net
 from muntin.operators.operator import Described, Show
@@ -23,7 +21,6 @@ from muntin.operators.structures import STRUCTURES
 from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Ticks
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import entering, insert
 
 
 @dataclass(frozen=True)
@@ -54,24 +51,7 @@ class Materialize(Described):
         return "all rows" if whole else STRUCTURES[inputs[0]]
 
 
-@dataclass(frozen=True)
-class Insertions(Described):
-    """Interval rows seen as insertions at their start: Istream of rows that can never be netted away."""
 
-    stateful = True
-
-    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return insertions(self, state, "op", inputs[0], ctx)
-
-    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
-        """Rows are only added."""
-        return Pattern.MON
-
-    def words(self, show: Show) -> str:
-        return "insertions"
-
-    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
-        return "rows that start later"
 
 
 
@@ -82,15 +62,4 @@ def materialize(op: Materialize, state: ShardState, name: str, batch: Batch, ctx
     return net(events_of(state, name, batch, ctx))
 
 
-def insertions(op: Insertions, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
-    """Each row once, at its start; rows that start later wait."""
-    waited = entering(state, name, ctx.low, ctx.high)
-    late = batch.ts >= ctx.high
-    if late.any():
-        later = batch.where(late)
-        insert(state, name, stored_form(later))
-        batch = batch.where(~late)
-    state.keep(name, lambda c: c.meta["max_start"] >= ctx.high)
-    rows = [batch, *(from_stored(r, batch.columns.schema) for r in waited)]
-    whole = Batch.concat(rows)
-    return Batch(whole.columns, whole.ts, whole.exp, np.ones(len(whole), np.int8))
+

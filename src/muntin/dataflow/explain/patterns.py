@@ -8,8 +8,11 @@ from typing import Any
 from muntin.dataflow.graph import Graph
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.compute import Compute
+from muntin.operators.merge import Merge
 from muntin.operators.operator import Operator
-from muntin.operators.reshape import Merge, Rewind, Snap, Stamp
+from muntin.operators.rewind import Rewind
+from muntin.operators.snap import Snap
+from muntin.operators.stamp import Stamp
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.patterns import Pattern
 

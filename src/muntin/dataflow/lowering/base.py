@@ -14,8 +14,8 @@ from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Materialize
-from muntin.operators.net import OneSign
-from muntin.operators.reshape import Rewind
+from muntin.operators.one_sign import OneSign
+from muntin.operators.rewind import Rewind
 from muntin.operators.time_window import meaning_of
 from muntin.plan.exprs import Column, Expr
 from muntin.plan.nodes import (

@@ -15,7 +15,7 @@ from muntin.dataflow.graph import column_name
 from muntin.dataflow.lowering.joins import Joins
 from muntin.dataflow.lowering.nodes import INT, columns, is_internal, is_nrr, renews, windows_of
 from muntin.dataflow.values import Loose, Names, Placed, Value
-from muntin.operators.reshape import Stamp, Until
+from muntin.operators.stamp import Stamp, Until
 from muntin.plan.exprs import Expr
 from muntin.plan.nodes import Filter, Join, Node, Project, Rewindow, Scan, within
 from muntin.plan.windows import Ticks, Unbounded

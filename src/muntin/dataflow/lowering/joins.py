@@ -13,7 +13,7 @@ from muntin.dataflow.lowering.nodes import BOOL, columns, equality, leaves, name
 from muntin.dataflow.lowering.relays import Keyed, join_relayed
 from muntin.dataflow.values import Loose, Names, Value, loose, table
 from muntin.operators.as_of_join import AsOfJoin
-from muntin.operators.reshape import Snap
+from muntin.operators.snap import Snap
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Call, Expr, columns_of, conjunction, conjuncts

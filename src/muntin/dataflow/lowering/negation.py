@@ -29,7 +29,8 @@ from muntin.dataflow.lowering.nodes import (
 from muntin.dataflow.values import Names, Placed, Value, table
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.net import Net
-from muntin.operators.reshape import Repeat, Stamp
+from muntin.operators.repeat import Repeat
+from muntin.operators.stamp import Stamp
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts
 from muntin.plan.nodes import (
     Aggregate,

@@ -44,13 +44,16 @@ from muntin.dataflow.lowering.nodes import (
 from muntin.dataflow.routes import Here
 from muntin.dataflow.values import Loose, Names, Placed, Value, loose, table
 from muntin.operators.compute import Compute
+from muntin.operators.endless import Endless
 from muntin.operators.fired_window import FiredWindow
 from muntin.operators.group_aggregate import GroupAggregate
-from muntin.operators.materialize import Insertions
-from muntin.operators.net import Net, OneSign
-from muntin.operators.reshape import Endless, Rewind, Snap
+from muntin.operators.insertions import Insertions
+from muntin.operators.net import Net
+from muntin.operators.one_sign import OneSign
 from muntin.operators.restore import Restore
+from muntin.operators.rewind import Rewind
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.snap import Snap
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import Call, Column, Expr

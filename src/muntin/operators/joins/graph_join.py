@@ -22,6 +22,7 @@ from muntin.kernels.joining import between, probe
 from muntin.kernels.keys import columns_equal
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
+from muntin.operators.held_back import held_back
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
 from muntin.operators.joins.indexed_window import (
     TIMES_BYTES,
@@ -37,7 +38,6 @@ from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
 from muntin.operators.joins.room import Room
-from muntin.operators.reshape import held_back
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
