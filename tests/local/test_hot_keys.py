@@ -88,7 +88,7 @@ def test_a_key_that_is_no_longer_hot_is_no_longer_spread() -> None:
     found = []
     for batch in cuts(tables, 12):
         pipeline.push(batch)
-        found.append(sum(len(s.heads.get("op.hot", [])) for states in pipeline.states for s in states.values()))
+        found.append(sum(len(s.heads.get("hot", [])) for states in pipeline.states for s in states.values()))
     assert max(found[:4]) > 0 and found[-1] == 0
 
 

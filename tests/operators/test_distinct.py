@@ -34,7 +34,7 @@ def batch(rows: list[Row]) -> Batch:
 
 
 def step(state: ShardState, rows: list[Row], low: int, high: int, pane: int | None = 10) -> list[Row]:
-    out = distinct(Distinct(), state, "d", batch(rows), context(low, high, pane))
+    out = distinct(Distinct(), state, batch(rows), context(low, high, pane))
     assert out.sign is None
     assert ((out.ts >= low) & (out.ts < high) & (out.ts < out.exp)).all()
     assert (out.ts[1:] >= out.ts[:-1]).all()

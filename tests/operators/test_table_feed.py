@@ -31,8 +31,8 @@ class Table:
         rows = pa.RecordBatch.from_pylist([{"k": k, "v": v} for _, _, k, v in updates], schema=SCHEMA)
         sign = np.array([1 if u[1] == "+" else -1 for u in updates], np.int8)
         ctx = Context(self.low, high, FOREVER, 0, None, None, home=self.home)
-        out = table_feed(self.op, self.state, "op1", Batch(rows, ts, forever(len(ts)), sign), ctx)
-        self.low, self.bad = high, self.bad + bad_updates(self.state, "op1")
+        out = table_feed(self.op, self.state, Batch(rows, ts, forever(len(ts)), sign), ctx)
+        self.low, self.bad = high, self.bad + bad_updates(self.state)
         assert out.sign is not None and (out.exp == FOREVER).all() and (np.diff(out.ts) >= 0).all()
         told = zip(out.ts.tolist(), out.sign.tolist(), out.columns.to_pylist(), strict=True)
         return [(t, "+" if s > 0 else "-", r["k"], r["v"]) for t, s, r in told]

@@ -21,7 +21,7 @@ from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
-from muntin.operators.joins.hot_keys import MINE, PLAIN, ROLE, hot_head
+from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
 from muntin.operators.table_feed import TableFeed, bad_updates
 from muntin.state.shard_state import ShardState
 
@@ -72,7 +72,7 @@ def run_level(
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
         if isinstance(vertex.op, TableFeed):
-            output.bad_updates.append((number, vertex.op.table, bad_updates(state, "op")))
+            output.bad_updates.append((number, vertex.op.table, bad_updates(state)))
         if meter is not None:
             counted.append((number, shard, inputs, output.rows[number], state, time.perf_counter() - began))
     check_memory(graph, level, states, shard)
@@ -139,7 +139,7 @@ def hot_keys(graph: Graph, channel: int, states: Mapping[int, ShardState]) -> It
     """Hashes of the keys that the joins behind a channel (of route ``Split``) found to be hot; ``states`` by vertex."""
     for join in hot_joins(graph, channel):
         if join in states:
-            yield from states[join].heads.get(hot_head("op"), [])
+            yield from states[join].heads.get(HOT, [])
 
 
 def hot_joins(graph: Graph, channel: int) -> list[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muntin.core.batch import Batch
-from muntin.operators.joins.join_statistics import estimates_of
+from muntin.operators.joins.join_statistics import STATISTICS, estimates_of
 from muntin.state.shard_state import ShardState
 
 
@@ -63,5 +63,5 @@ class Meter:
         c.state += held - self._held.get((vertex, shard), 0)
         self._held[vertex, shard] = held
         c.peak = max(c.peak, c.state)
-        if shard == 0 and "op.stats" in state.heads:
-            self.joins[vertex] = estimates_of(state.heads["op.stats"])
+        if shard == 0 and STATISTICS in state.heads:
+            self.joins[vertex] = estimates_of(state.heads[STATISTICS])

@@ -26,7 +26,7 @@ from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
 from muntin.operators.context import Context
-from muntin.operators.events import from_stored, stored_form
+from muntin.operators.held_back import held_back
 from muntin.operators.joins.indexed_window import Layout, OpenChunk, rebuilder, store_rows
 from muntin.operators.operator import Described, Show
 from muntin.plan.patterns import Pattern
@@ -36,7 +36,6 @@ from muntin.state.window_rows import (
     START,
     bounds,
     by_expiry,
-    entering,
     expire,
     insert,
     int64s,
@@ -53,7 +52,7 @@ class Distinct(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return distinct(self, state, "op", inputs[0], ctx)
+        return distinct(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A duplicate takes the place of the row shown, with an expiry known then."""
@@ -74,10 +73,10 @@ UNTIL = "__until"
 Ints = NDArray[np.int64]
 
 
-def distinct(op: Distinct, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def distinct(op: Distinct, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Interval rows in; each value once in every instant out, as interval rows that start in this step."""
-    rows = _started(state, f"{name}.waiting", batch, ctx)
-    wanted = leaving(state, f"{name}.candidates", ctx.low, ctx.high, ctx.scan)
+    rows = _started(state, "waiting", batch, ctx)
+    wanted = leaving(state, "candidates", ctx.low, ctx.high, ctx.scan)
     due = Batch.concat([Batch.empty(batch.columns.schema), *(_candidates(w, batch.columns.schema) for w in wanted)])
     both = Batch.concat([due, rows])
     ids, count, first = key_ids(both.columns.columns, len(both))
@@ -85,22 +84,18 @@ def distinct(op: Distinct, state: ShardState, name: str, batch: Batch, ctx: Cont
     shown[ids[: len(due)]] = due.ts
     latest, row = _latest(ids[: len(due)], due.exp, count)
     asked = first[first >= len(due)]
-    shown[ids[asked]] = _shown_until(state, f"{name}.shown", both.columns.take(pa.array(asked)), ctx)
+    shown[ids[asked]] = _shown_until(state, "shown", both.columns.take(pa.array(asked)), ctx)
     found, begin, end = cover(ids, both.ts, both.exp, shown, (latest, row), len(due), ctx.high)
     result = Batch(both.columns.take(pa.array(found)), begin, end)
     result = result.take(np.argsort(begin, kind="stable"))
     kept = row[latest > shown]
-    _remember(state, name, result, Batch(both.columns.take(pa.array(kept)), shown[ids[kept]], both.exp[kept]), ctx)
+    _remember(state, result, Batch(both.columns.take(pa.array(kept)), shown[ids[kept]], both.exp[kept]), ctx)
     return result
 
 
 def _started(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
     """The rows that start in this step, by start, those that stay longest first; later ones wait."""
-    waited = entering(state, structure, ctx.low, ctx.high)
-    later = batch.ts >= ctx.high
-    insert(state, structure, stored_form(batch.take(np.flatnonzero(later))))
-    state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
-    rows = Batch.concat([batch.where(~later), *(from_stored(r, batch.columns.schema) for r in waited)])
+    rows = held_back(state, structure, batch, ctx)
     return rows.take(np.lexsort([-rows.exp, rows.ts]))
 
 
@@ -138,27 +133,27 @@ def _shown_until(state: ShardState, structure: str, values: pa.RecordBatch, ctx:
     return until
 
 
-def _remember(state: ShardState, name: str, result: Batch, candidates: Batch, ctx: Context) -> None:
+def _remember(state: ShardState, result: Batch, candidates: Batch, ctx: Context) -> None:
     """Keep what goes on being shown, and the candidates (ts = when they will be wanted)."""
     names = result.columns.schema.names
     layout = Layout((tuple(names),))
-    store_rows(state, f"{name}.shown", result.where(result.exp >= ctx.high), layout)
-    expire(state, f"{name}.shown", ctx.high, keep_forever=True)
-    merge_closed(state, f"{name}.shown", ctx.high, ctx.pane, rebuild=rebuilder(layout, names))
+    store_rows(state, "shown", result.where(result.exp >= ctx.high), layout)
+    expire(state, "shown", ctx.high, keep_forever=True)
+    merge_closed(state, "shown", ctx.high, ctx.pane, rebuild=rebuilder(layout, names))
     now = np.full(len(candidates), ctx.high - 1, np.int64)
     waiting = timed(candidates.columns, now, candidates.ts).append_column(UNTIL, pa.array(candidates.exp))
-    insert(state, f"{name}.candidates", waiting)
-    expire(state, f"{name}.candidates", ctx.high, keep_forever=True)
-    merge_closed(state, f"{name}.candidates", ctx.high, ctx.pane, rebuild=_last_ones)
-    _compact(state, name)
+    insert(state, "candidates", waiting)
+    expire(state, "candidates", ctx.high, keep_forever=True)
+    merge_closed(state, "candidates", ctx.high, ctx.pane, rebuild=_last_ones)
+    _compact(state)
 
 
-def _compact(state: ShardState, name: str) -> None:
+def _compact(state: ShardState) -> None:
     """One candidate a value, when there are two on the average."""
-    chunks = list(state.list(f"{name}.candidates"))
-    if sum(c.meta["n"] for c in chunks) > 64 + 2 * sum(c.meta["n"] for c in state.list(f"{name}.shown")):
+    chunks = list(state.list("candidates"))
+    if sum(c.meta["n"] for c in chunks) > 64 + 2 * sum(c.meta["n"] for c in state.list("shown")):
         rows = _last_ones(pa.Table.from_batches([c.load() for c in chunks]).combine_chunks().to_batches()[0])
-        state.replace(f"{name}.candidates", chunks, rows, level=1, **bounds(rows))
+        state.replace("candidates", chunks, rows, level=1, **bounds(rows))
 
 
 def _last_ones(rows: pa.RecordBatch) -> pa.RecordBatch:

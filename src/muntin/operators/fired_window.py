@@ -51,7 +51,7 @@ class FiredWindow(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return fired_window(self, state, "op", inputs[0], ctx)
+        return fired_window(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Later rows decide when one leaves."""
@@ -67,23 +67,23 @@ class FiredWindow(Described):
 Ints = NDArray[np.int64]
 
 
-def fired_window(op: FiredWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def fired_window(op: FiredWindow, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
-    fresh = released(None, state, f"{name}.waiting", batch, ctx)
-    seen = int(state.heads.get(f"{name}.count", 0))
+    fresh = released(None, state, "waiting", batch, ctx)
+    seen = int(state.heads.get("count", 0))
     numbers = seen + 1 + np.arange(fresh.num_rows)
     fires = int64s(fresh, START)[numbers % op.rows == 0]
-    state.heads[f"{name}.count"] = seen + fresh.num_rows
+    state.heads["count"] = seen + fresh.num_rows
     fresh = _expiring(op, fresh)
     if len(fires) == 0:
-        _wait(state, f"{name}.new", fresh)
+        _wait(state, "new", fresh)
         return Batch.empty(batch.columns.schema, signed=True)
-    rows = concat_rows([*(c.load() for c in state.list(f"{name}.new")), fresh])
+    rows = concat_rows([*(c.load() for c in state.list("new")), fresh])
     enters, leaves = (_first_fire(fires, int64s(rows, n)) for n in (START, EXP))
-    state.keep(f"{name}.new", lambda _: False)
-    _wait(state, f"{name}.new", rows.take(pa.array(np.flatnonzero(enters == FOREVER))))
+    state.keep("new", lambda _: False)
+    _wait(state, "new", rows.take(pa.array(np.flatnonzero(enters == FOREVER))))
     staying = (enters < FOREVER) & (leaves == FOREVER) & (int64s(rows, EXP) < FOREVER)
-    gone = _moved(op, state, name, rows.take(pa.array(np.flatnonzero(staying))), int(fires[-1]))
+    gone = _moved(op, state, rows.take(pa.array(np.flatnonzero(staying))), int(fires[-1]))
     coming = np.flatnonzero((enters < FOREVER) & (enters < leaves))
     entered = (rows.take(pa.array(coming)), enters[coming], leaves[coming])
     return _emitted(batch, entered, gone, _first_fire(fires, int64s(gone, EXP)))
@@ -94,11 +94,11 @@ def _wait(state: ShardState, structure: str, rows: pa.RecordBatch) -> None:
     add_run(state, structure, rows, lambda runs, _: concat_rows(runs))
 
 
-def _moved(op: FiredWindow, state: ShardState, name: str, shown: pa.RecordBatch, last: int) -> pa.RecordBatch:
+def _moved(op: FiredWindow, state: ShardState, shown: pa.RecordBatch, last: int) -> pa.RecordBatch:
     """Keep the rows that are shown now; returns those shown before that leave by the ``last`` firing."""
-    structure, before = f"{name}.shown", state.heads.get(f"{name}.fired", NEVER)
+    structure, before = "shown", state.heads.get("fired", NEVER)
     gone = leaving(state, structure, before + 1, last + 1)
-    state.heads[f"{name}.fired"] = last
+    state.heads["fired"] = last
     expire(state, structure, last + 1, keep_forever=False)
     insert(state, structure, shown)
     pane = max(1, op.window.length // PANES) if isinstance(op.window, Range) else None

@@ -62,8 +62,8 @@ class GroupAggregate(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         marks = list(inputs[1:])
-        ctx = ctx if self.from_input else marked(state, "op", marks, ctx)
-        return group_aggregate(self, state, "op", inputs[0], ctx, marks)
+        ctx = ctx if self.from_input else marked(state, marks, ctx)
+        return group_aggregate(self, state, inputs[0], ctx, marks)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A new value replaces the old one whenever a row comes or goes; a group without values stays while rows do."""
@@ -86,38 +86,38 @@ Ints = NDArray[np.int64]
 
 
 def group_aggregate(
-    op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context, marks: list[Batch]
+    op: GroupAggregate, state: ShardState, batch: Batch, ctx: Context, marks: list[Batch]
 ) -> Batch:
     """Interval rows in; signed changes of each group's row, or all live groups at each instant, out.
 
     ``marks``: rows of the query's windows, the first of which begins the answers (``op.from_input``).
     """
-    ctx = replace(ctx, first=_first(op, state, name, marks, ctx))
+    ctx = replace(ctx, first=_first(op, state, marks, ctx))
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
     if op.panes:
         rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)), ctx.functions)
     if batch.sign is not None:
         rows = rows.append_column(WEIGHT, pa.array(batch.sign))
-    events = _events(op, state, name, rows, ctx)
-    groups = KeyedTable(state, f"{name}.groups", events.keys.schema)
+    events = _events(op, state, rows, ctx)
+    groups = KeyedTable(state, "groups", events.keys.schema)
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
-    schedule = _schedule(op, events, groups, _rows_before(state, name, events), ctx)
+    schedule = _schedule(op, events, groups, _rows_before(state, events), ctx)
     replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
-    values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None, ctx)]
+    values = [a.values(replay) for a in _accumulators(op, arguments, batch.sign is not None, ctx)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
     groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
-    expire(state, f"{name}.rows", ctx.high, keep_forever=False)
-    merge_closed(state, f"{name}.rows", ctx.high, ctx.pane)
+    expire(state, "rows", ctx.high, keep_forever=False)
+    merge_closed(state, "rows", ctx.high, ctx.pane)
     return shown
 
 
-def _first(op: GroupAggregate, state: ShardState, name: str, marks: list[Batch], ctx: Context) -> int:
+def _first(op: GroupAggregate, state: ShardState, marks: list[Batch], ctx: Context) -> int:
     """From when on an ungrouped aggregate has an answer: the query's first row, as it enters a window."""
     first = ctx.first if ctx.home else FOREVER
     if op.from_input:
-        seen = min([state.heads.get(f"{name}.first", FOREVER), *(int(b.ts.min()) for b in marks if len(b))])
-        state.heads[f"{name}.first"] = first = seen
+        seen = min([state.heads.get("first", FOREVER), *(int(b.ts.min()) for b in marks if len(b))])
+        state.heads["first"] = first = seen
     if op.ticks is None or first == FOREVER:
         return first
     return int(op.ticks.at_or_after(np.array([first]))[0])
@@ -130,9 +130,9 @@ def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
 
 
 def _accumulators(
-    op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
+    op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
 ) -> list[Accumulator]:
-    named = zip((f"{name}.{n}" for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
+    named = zip((n for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
     if op.panes:
         return [partial_accumulator(n, a, column, ctx.functions) for n, (a, column) in named]
     return [accumulator(n, a, column, signed, ctx.functions) for n, (a, column) in named]
@@ -144,9 +144,9 @@ def _with_columns(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -
     return [(a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs]
 
 
-def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:
+def _events(op: GroupAggregate, state: ShardState, rows: pa.RecordBatch, ctx: Context) -> Events:
     """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
-    structure = f"{name}.rows"
+    structure = "rows"
     waited = entering(state, structure, ctx.low, ctx.high)
     left = leaving(state, structure, ctx.low, ctx.high, ctx.scan)
     start, exp = int64s(rows, START), int64s(rows, EXP)
@@ -204,10 +204,10 @@ def _schedule(op: GroupAggregate, events: Events, groups: KeyedTable, before: in
     return plan
 
 
-def _rows_before(state: ShardState, name: str, events: Events) -> int:
+def _rows_before(state: ShardState, events: Events) -> int:
     """Rows that were live when the step began, over all groups; those of its end are noted for the next."""
-    held: int = state.heads.get(f"{name}.live", 0)
-    state.heads[f"{name}.live"] = held + int(events.sign.sum())
+    held: int = state.heads.get("live", 0)
+    state.heads["live"] = held + int(events.sign.sum())
     return held
 
 

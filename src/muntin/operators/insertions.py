@@ -9,11 +9,10 @@ import numpy as np
 
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
-from muntin.operators.events import from_stored, stored_form
+from muntin.operators.held_back import held_back
 from muntin.operators.operator import Described, Show
 from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import entering, insert
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Insertions(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return insertions(self, state, "op", inputs[0], ctx)
+        return insertions(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Rows are only added."""
@@ -36,15 +35,7 @@ class Insertions(Described):
         return "rows that start later"
 
 
-def insertions(op: Insertions, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def insertions(op: Insertions, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Each row once, at its start; rows that start later wait."""
-    waited = entering(state, name, ctx.low, ctx.high)
-    late = batch.ts >= ctx.high
-    if late.any():
-        later = batch.where(late)
-        insert(state, name, stored_form(later))
-        batch = batch.where(~late)
-    state.keep(name, lambda c: c.meta["max_start"] >= ctx.high)
-    rows = [batch, *(from_stored(r, batch.columns.schema) for r in waited)]
-    whole = Batch.concat(rows)
+    whole = held_back(state, "rows", batch, ctx)
     return Batch(whole.columns, whole.ts, whole.exp, np.ones(len(whole), np.int8))

@@ -16,12 +16,12 @@ from muntin.operators.context import Context
 from muntin.state.shard_state import ShardState
 
 
-def marked(state: ShardState, name: str, marks: Sequence[Batch], ctx: Context) -> Context:
+def marked(state: ShardState, marks: Sequence[Batch], ctx: Context) -> Context:
     """The context with the instants of this step at which rows of ``marks`` enter or leave; as it is without marks."""
     if not marks:
         return ctx
     times = [t for b in marks for t in (b.ts, b.exp)]
-    return replace(ctx, instants=_instants(state, f"{name}.marks", times, ctx.low, ctx.until))
+    return replace(ctx, instants=_instants(state, "marks", times, ctx.low, ctx.until))
 
 
 def _instants(

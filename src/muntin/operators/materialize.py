@@ -37,7 +37,7 @@ class Materialize(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return materialize(self, state, "op", inputs[0], marked(state, "op", inputs[1:], ctx))
+        return materialize(self, state, inputs[0], marked(state, inputs[1:], ctx))
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Changes keep the pattern; snapshots are a stream of whole answers."""
@@ -55,11 +55,11 @@ class Materialize(Described):
 
 
 
-def materialize(op: Materialize, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def materialize(op: Materialize, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Interval rows in; changes, or interval rows with ts = the instant (snapshots), out."""
     if op.emit == "snapshots":
-        return snapshots(op.ticks, state, name, batch, ctx)
-    return net(events_of(state, name, batch, ctx))
+        return snapshots(op.ticks, state, batch, ctx)
+    return net(events_of(state, "rows", batch, ctx))
 
 
 

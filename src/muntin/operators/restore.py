@@ -40,7 +40,7 @@ class Restore(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return restore(self, state, "op", inputs[0], ctx)
+        return restore(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Rows are only added."""
@@ -57,17 +57,17 @@ class Restore(Described):
 Ints = NDArray[np.int64]
 
 
-def restore(op: Restore, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def restore(op: Restore, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Changes of the continual answer in; rows reported at evaluation instants out."""
-    return _answers(op, state, name, batch, ctx) if op.whole else _insertions(op, state, name, batch, ctx)
+    return _answers(op, state, batch, ctx) if op.whole else _insertions(op, state, batch, ctx)
 
 
-def _insertions(op: Restore, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def _insertions(op: Restore, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Every insertion, at the next evaluation instant."""
     assert batch.sign is not None
     new = batch.where(batch.sign > 0)
     at = op.ticks.at_or_after(new.ts)
-    structure = f"{name}.waiting"
+    structure = "waiting"
     waited = entering(state, structure, ctx.low, ctx.until)
     now = at < ctx.until
     later = Batch(new.columns, at, forever(len(new))).where(~now)
@@ -79,10 +79,10 @@ def _insertions(op: Restore, state: ShardState, name: str, batch: Batch, ctx: Co
     return Batch(shown.columns, shown.ts, shown.exp, np.ones(len(shown), np.int8))
 
 
-def _answers(op: Restore, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def _answers(op: Restore, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """At each evaluation instant the answer, and what was inserted and deleted since the one before."""
     assert batch.sign is not None
-    table = KeyedTable(state, f"{name}.rows", batch.columns.schema)
+    table = KeyedTable(state, "rows", batch.columns.schema)
     began = ctx.low if ctx.first == FOREVER else max(ctx.low, int(op.ticks.at_or_after(np.array([ctx.first]))[0]))
     ticks = _ticks(op, table, batch, began, ctx)
     ids = table.ids_of(batch.columns, len(batch))

@@ -51,7 +51,7 @@ class RowsWindow(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return rows_window(self, state, "op", inputs[0], ctx)
+        return rows_window(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Later rows decide when one leaves."""
@@ -69,20 +69,20 @@ NUMBER = "__number"
 Ints = NDArray[np.int64]
 
 
-def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def rows_window(op: RowsWindow, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
-    fresh = released(op.order, state, f"{name}.waiting", batch, ctx)
+    fresh = released(op.order, state, "waiting", batch, ctx)
     if op.by_value:
         fresh = fresh.take(pa.array(_by_value(fresh, batch.columns.schema.names)))
     if fresh.num_rows == 0:
         return Batch.empty(batch.columns.schema, signed=True)
     slide = op.slide or 1
-    partitions = KeyedTable(state, f"{name}.partitions", _keys(op, fresh).schema)
+    partitions = KeyedTable(state, "partitions", _keys(op, fresh).schema)
     group = partitions.ids_of(_keys(op, fresh), fresh.num_rows)
     had = partitions.counter("rows").copy()
     number = had[group] + _rank_within(group) + 1
     has = had + np.bincount(group, minlength=len(had))
-    held, held_group = _moving(op, state, f"{name}.held", partitions.numbers(), had, has)
+    held, held_group = _moving(op, state, "held", partitions.numbers(), had, has)
     rows, old = (fresh, 0) if held is None else (concat_rows([held.select(fresh.schema.names), fresh]), held.num_rows)
     group = np.append(held_group, group)
     number = np.append(np.empty(0, np.int64) if held is None else int64s(held, NUMBER), number)
@@ -94,7 +94,7 @@ def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx:
     partitions.save(np.arange(len(has)))
     staying = np.flatnonzero(leaves[old:] == FOREVER)
     own = [pa.array(number[old:][staying]), pa.array(partitions.numbers()[group[old:][staying]])]
-    _remember(op, state, name, fresh.take(pa.array(staying)), own, int(has.max()))
+    _remember(op, state, fresh.take(pa.array(staying)), own, int(has.max()))
     return _emitted(batch, rows, enters, leaves, ctx)
 
 
@@ -170,11 +170,11 @@ def _rank_within(group: Ints) -> Ints:
 
 
 def _remember(
-    op: RowsWindow, state: ShardState, name: str, rows: pa.RecordBatch, own: list[pa.Array], most: int
+    op: RowsWindow, state: ShardState, rows: pa.RecordBatch, own: list[pa.Array], most: int
 ) -> None:
     """Keep the rows, which have not left, in order of partition and number (``own``: number and partition). ``most``:
     rows that some partition has had."""
-    structure = f"{name}.held"
+    structure = "held"
     slide = op.slide or 1
     if not op.by:
         state.keep(structure, lambda c: c.meta["max_number"] > most // slide * slide - op.count)
@@ -184,7 +184,7 @@ def _remember(
         """Several runs as one, without rows that have left."""
         whole = concat_rows(runs)
         keys = _keys(op, whole)
-        partitions = KeyedTable(state, f"{name}.partitions", keys.schema)
+        partitions = KeyedTable(state, "partitions", keys.schema)
         group = partitions.ids_of(keys, whole.num_rows)
         has = partitions.counter("rows")[group]
         return _by_number(whole.take(pa.array(np.flatnonzero(int64s(whole, NUMBER) > has // slide * slide - op.count))))

@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch, concat_rows, forever, no_columns
+from muntin.core.batch import Batch, concat_rows, forever
 from muntin.core.errors import DataError
 from muntin.kernels.keys import key_ids
 from muntin.kernels.updates import apply_updates, replace_by_key
 from muntin.operators.context import Context
+from muntin.operators.held_back import held_back
 from muntin.operators.net import net
 from muntin.operators.operator import Described, Show
 from muntin.plan.patterns import Pattern
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, entering, insert, int64s, timed
 
 Ints = NDArray[np.int64]
 
@@ -52,7 +52,7 @@ class TableFeed(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return table_feed(self, state, "op", inputs[0], ctx)
+        return table_feed(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """An update may take any row away."""
@@ -65,55 +65,32 @@ class TableFeed(Described):
         return "the table's rows"
 
 
-def table_feed(op: TableFeed, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def table_feed(op: TableFeed, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Signed updates in; those of this step's instants that change the table out, in order of time.
 
     Cost: the updates; with a key also a pass over the table in each step that brings some. Raises DataError for a bad
     update under "fail".
     """
-    updates = _in_order(state, f"{name}.waiting", batch, ctx)
-    rows = KeyedTable(state, f"{name}.rows", batch.columns.schema)
+    updates = held_back(state, "waiting", batch, ctx)
+    rows = KeyedTable(state, "rows", batch.columns.schema)
     changes, done = _by_key(op.key, rows, updates) if op.key else _by_row(rows, updates)
     bad = np.flatnonzero(~done)
     if len(bad) and op.on_bad_update == "fail":
         raise _not_there(op, updates.take(bad[:1]))
-    _count(state, name, len(bad) if ctx.home or not op.everywhere else 0)
+    _count(state, len(bad) if ctx.home or not op.everywhere else 0)
     return net(changes)
 
 
-def bad_updates(state: ShardState, name: str) -> int:
+def bad_updates(state: ShardState) -> int:
     """How many deletions of rows that were not there the operator's last step met on this shard."""
-    return int(state.heads.get(f"{name}.bad_updates", 0))
+    return int(state.heads.get("bad_updates", 0))
 
 
-def _count(state: ShardState, name: str, bad: int) -> None:
+def _count(state: ShardState, bad: int) -> None:
     if bad:
-        state.heads[f"{name}.bad_updates"] = bad
+        state.heads["bad_updates"] = bad
     else:
-        state.heads.pop(f"{name}.bad_updates", None)
-
-
-def _in_order(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
-    """The updates of this step's instants by time, then arrival; later ones wait."""
-    assert batch.sign is not None
-    schema = batch.columns.schema
-    waited = [_as_batch(r, schema) for r in entering(state, structure, ctx.low, ctx.high)]
-    early = batch.ts >= ctx.high
-    if early.any():
-        later = batch.where(early)
-        assert later.sign is not None
-        rows = timed(later.columns, later.ts, later.exp).append_column(WEIGHT, pa.array(later.sign))
-        insert(state, structure, rows)
-        batch = batch.where(~early)
-    state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
-    whole = Batch.concat([*waited, batch])
-    return whole if (whole.ts[1:] >= whole.ts[:-1]).all() else whole.take(np.argsort(whole.ts, kind="stable"))
-
-
-def _as_batch(rows: pa.RecordBatch, schema: pa.Schema) -> Batch:
-    sign = np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
-    columns = rows.select(schema.names) if schema.names else no_columns(rows.num_rows)
-    return Batch(columns, int64s(rows, START), int64s(rows, EXP), sign)
+        state.heads.pop("bad_updates", None)
 
 
 def _by_row(rows: KeyedTable, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]:

@@ -42,7 +42,7 @@ class TopRows(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return top_rows(self, state, "op", inputs[0], ctx)
+        return top_rows(self, state, inputs[0], ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Other rows coming and going decide."""
@@ -58,10 +58,10 @@ class TopRows(Described):
 Ints = NDArray[np.int64]
 
 
-def top_rows(op: TopRows, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def top_rows(op: TopRows, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Weighted rows in; changes of the first rows out."""
-    rows, time, sign = _events(state, f"{name}.rows", batch, ctx)
-    structure, nothing = f"{name}.live", np.zeros(1, np.int64)
+    rows, time, sign = _events(state, "rows", batch, ctx)
+    structure, nothing = "live", np.zeros(1, np.int64)
     reach = op.count - 1 + int((sign < 0).sum())
     stored = around(state, structure, nothing, (nothing, np.array([reach])), 0.0)
     names = batch.columns.schema.names

@@ -73,16 +73,16 @@ class Partial:
         return self.take(np.arange(low, high))
 
 
-def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
-    names = [f"{name}.in{i}" for i in range(len(batches))]
-    monitor = JoinMonitor(op, state, name)
-    layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, name, batches, ctx.memory))
+    names = [f"in{i}" for i in range(len(batches))]
+    monitor = JoinMonitor(op, state)
+    layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, batches, ctx.memory))
     mine = [i for i in range(len(batches)) if i not in op.passing]
     transient = ShardState()
     for i in op.passing:  # what starts later has to wait, since it is not kept
-        batches[i] = held_back(state, f"{name}.waiting{i}", batches[i], ctx)
+        batches[i] = held_back(state, f"waiting{i}", batches[i], ctx)
     for i in (*mine, *op.passing):
         store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
     if ctx.memory is not None and state.size() > ctx.memory:
@@ -107,12 +107,12 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
     return whole(results, batches)
 
 
-def _room(state: ShardState, name: str, batches: list[Batch], memory: int | None) -> int | None:
+def _room(state: ShardState, batches: list[Batch], memory: int | None) -> int | None:
     """Bytes that this operator's indexes may take: what the budget leaves beside all rows, those that came now
     included, and the other operators."""
     if memory is None:
         return None
-    chunks = [OpenChunk(c) for n, cs in state.chunks.items() if n.startswith(f"{name}.in") for c in cs]
+    chunks = [OpenChunk(c) for n, cs in state.chunks.items() if n.startswith("in") for c in cs]
     indexes = sum(c.meta["n"] * index_bytes(number) for c in chunks for number in c.indexes)
     return memory - state.size() + indexes - sum(b.columns.nbytes + TIMES_BYTES * len(b) for b in batches)
 

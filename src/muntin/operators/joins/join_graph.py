@@ -64,7 +64,7 @@ class GraphJoin(Described):
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         from muntin.operators.joins.graph_join import graph_join  # which knows this description
 
-        return graph_join(self, state, "op", combined(inputs), ctx)
+        return graph_join(self, state, combined(inputs), ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A result leaves with the first of its parts, which need not be the part that came first."""

@@ -36,6 +36,9 @@ PRECISION = 9
 FRESH = 0.3
 """Weight of the newest measurement."""
 
+STATISTICS = "statistics"
+"""The head in which a join keeps them."""
+
 CHANGES = 8
 """Revised orders that are remembered."""
 
@@ -65,9 +68,9 @@ class JoinStatistics:
 class JoinMonitor:
     """Measures one step and says in which order it is to run. ``once``: as in ``join_order.cost``."""
 
-    def __init__(self, op: GraphJoin, state: ShardState, name: str, once: bool = False) -> None:
-        self.op, self.state, self.name, self.once = op, state, f"{name}.stats", once
-        held = state.heads.get(self.name)
+    def __init__(self, op: GraphJoin, state: ShardState, once: bool = False) -> None:
+        self.op, self.state, self.once = op, state, once
+        held = state.heads.get(STATISTICS)
         n = len(op.columns)
         self.found = JoinStatistics(**held) if held else JoinStatistics([0.0] * n, [None] * n)
         self.estimates: Estimates | None = None
@@ -120,7 +123,7 @@ class JoinMonitor:
 
     def save(self) -> None:
         """Keep what was measured with the state."""
-        self.state.heads[self.name] = asdict(self.found)
+        self.state.heads[STATISTICS] = asdict(self.found)
 
     def _moved(self, batches: Sequence[Batch]) -> float:
         """Seconds of event time since the newest row of the step before."""

@@ -27,7 +27,7 @@ from muntin.kernels.keys import columns_equal
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
-from muntin.operators.joins.hot_keys import KEPT, PLAIN, ROLE, hot_head, hot_of_all
+from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
@@ -56,7 +56,7 @@ class WindowJoin(Described):
     stateful = True
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return window_join(self, state, "op", combined(inputs), ctx)
+        return window_join(self, state, combined(inputs), ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A result leaves with the first of its parts, which need not be the part that came first."""
@@ -82,14 +82,14 @@ class Fresh:
     exp: Ints
 
 
-def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+def window_join(op: WindowJoin, state: ShardState, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
-    structures = [f"{name}.in{i}" for i in range(len(batches))]
+    structures = [f"in{i}" for i in range(len(batches))]
     layouts = [Layout((keys,)) for keys in op.keys]
     spread: list[Batch] = []
     if ROLE in batches[0].columns.schema.names:
-        _note_hot(op, state, name, batches)
+        _note_hot(op, state, batches)
         batches, spread = map(list, zip(*map(_by_role, batches), strict=True))
     elif any(state.list(f"{s}.spread") for s in structures):  # rows that came while hot keys were split
         spread = [Batch.empty(_with_role(b.columns.schema)) for b in batches]
@@ -100,7 +100,7 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     windows = [[OpenChunk(c) for c in state.list(structure)] for structure, _, _ in kept]
     schemas = [b.columns.schema for b in batches]
     graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
-    monitor = JoinMonitor(graph, state, name, once=True)
+    monitor = JoinMonitor(graph, state, once=True)
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
     join = pair_join if len(batches) == 2 else _combinations
     results = join(op, windows, schemas, ctx, monitor)
@@ -110,11 +110,11 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     return whole(results, batches)
 
 
-def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]) -> None:
+def _note_hot(op: WindowJoin, state: ShardState, batches: list[Batch]) -> None:
     """Find the keys that are hot in either input, for the senders of the next batch."""
     own = [b.where(_roles(b) != KEPT) for b in batches]
     hashes = [hash_columns([b.columns.column(k) for k in ks], len(b)) for b, ks in zip(own, op.keys, strict=True)]
-    state.heads[hot_head(name)] = hot_of_all(hashes, state.heads.get(hot_head(name), []))
+    state.heads[HOT] = hot_of_all(hashes, state.heads.get(HOT, []))
 
 
 def _with_role(schema: pa.Schema) -> pa.Schema:
