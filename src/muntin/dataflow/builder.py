@@ -77,6 +77,7 @@ class Builder:
         """The values with rows of equal ``keys`` (aligned columns) on one shard, those of a value with the key None on
         every shard; ``split``: hot keys are shared by all shards, which takes loose values."""
         positions = self._fitting(values, keys)
+        together = tuple(sorted({s for v in values for s in self._streams(v)}))
         found = []
         for value, key in zip(values, keys, strict=True):
             fit = positions is not None and isinstance(value, Placed) and key is not None
@@ -84,7 +85,7 @@ class Builder:
                 found.append(value)
             else:
                 chosen = key if key is None or positions is None else tuple(key[p] for p in positions)
-                found.append(self._enter(value, chosen, split))
+                found.append(self._enter(value, chosen, split, together))
         return found
 
     def _fitting(
@@ -97,8 +98,16 @@ class Builder:
         positions = [None if k is None else _positions(v.keys, k) for v, k in placed]
         return positions[0] if None not in positions and len(set(positions)) == 1 else None
 
-    def _enter(self, value: Value, key: tuple[str, ...] | None, split: bool = False) -> Placed:
-        """The value on its way to the shards of a key (None: to every shard)."""
+    def _streams(self, value: Value) -> tuple[str, ...]:
+        if isinstance(value, Placed):
+            return self._own(value.edge.vertex)
+        return () if value.scan.stream.static else (value.scan.stream.name,)
+
+    def _enter(
+        self, value: Value, key: tuple[str, ...] | None, split: bool = False, together: tuple[str, ...] = ()
+    ) -> Placed:
+        """The value on its way to the shards of a key (None: to every shard); ``together``: the streams of all that it
+        is to meet."""
         names = value.schema.names
         columns = () if key is None else tuple(column_name(names.index(k)) for k in key)
         way: Route = Everywhere() if key is None else Keyed(columns) if columns else Single()
@@ -106,12 +115,12 @@ class Builder:
             way = Split(columns)
         keys: Keys = None if key is None or split else tuple(frozenset([k]) for k in key)
         if isinstance(value, Loose):
-            made = self._window(value, way, keys) if value.updates is None else self._table(value, key)
+            made = self._window(value, way, keys, together) if value.updates is None else self._table(value, key)
             return made if made.keys == keys else self._enter(made, key)  # its state is elsewhere already
         edge = Edge(value.edge.vertex, way)
         return replace(value, edge=edge, keys=keys, everywhere=key is None)
 
-    def _window(self, value: Loose, way: Route, keys: Keys) -> Placed:
+    def _window(self, value: Loose, way: Route, keys: Keys, together: tuple[str, ...]) -> Placed:
         """A source and its window."""
         numbered = tuple((column_name(i), e) for i, (_, e) in enumerate(value.columns))
         op, schema = Source(value.scan.stream, conjunction(list(value.keep)), numbered), value.schema
@@ -125,7 +134,7 @@ class Builder:
             window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
             at = self._add(window, (sent.edge,), schema, False, streams, fifo=True)
             rows = replace(sent, edge=Edge(at))
-        return self._negated(rows) if self.negates(value) else rows
+        return self._negated(rows, together) if self.negates(value) else rows
 
     def _table(self, value: Loose, key: tuple[str, ...] | None) -> Placed:
         """The rows of a table that changes. All updates of a row (of its key) must meet where the feed is cleaned: that
@@ -160,8 +169,11 @@ class Builder:
         own = value.marks or value.interval
         return self.options.strategy == "nt" and not own and not isinstance(value.scan.window, Unbounded | Rows)
 
-    def _negated(self, rows: Placed) -> Placed:
-        changes = self.apply(Materialize("changes"), [rows], rows.schema, True)
+    def _negated(self, rows: Placed, together: tuple[str, ...]) -> Placed:
+        """The rows with a negative tuple for each expiry, in the time of what they are to meet: what is late must not
+        depend on the strategy."""
+        shared = together if together != self._own(rows.edge.vertex) else ()
+        changes = self.apply(Materialize("changes"), [rows], rows.schema, True, domain=shared)
         return replace(self.apply(Endless(), [changes], rows.schema, True), endless=True)
 
     def place(self, value: Value) -> Placed:
@@ -173,13 +185,21 @@ class Builder:
     # --- operators ----------------------------------------------------------------------------------------------------
 
     def apply(
-        self, op: Operator, args: Sequence[Placed], schema: Schema, signed: bool, keys: KeysOf | None = None
+        self,
+        op: Operator,
+        args: Sequence[Placed],
+        schema: Schema,
+        signed: bool,
+        keys: KeysOf | None = None,
+        domain: tuple[str, ...] = (),
     ) -> Placed:
-        """The result of an operator; ``keys``: its spread, from those of its arguments (None: as the first one's)."""
-        streams = tuple(sorted({s for a in args for s in self._own(a.edge.vertex)} | {s for s, _ in op.begins}))
+        """The result of an operator; ``keys``: its spread, from those of its arguments (None: as the first one's);
+        ``domain``: streams whose time it shares beside its own."""
+        domain = self.domain or domain
+        streams = {s for a in args for s in self._own(a.edge.vertex)} | {s for s, _ in op.begins} | {*domain}
         if op.stateful:
-            args = self._as_before(op, args, streams)
-        index = self._add(op, tuple(a.edge for a in args), schema, signed, streams)
+            args = self._as_before(op, args, tuple(sorted(streams)), domain)
+        index = self._add(op, tuple(a.edge for a in args), schema, signed, tuple(sorted(streams)), domain=domain)
         spread = _within(args[0].keys if keys is None else keys(args), schema)
         made = Placed(Edge(index), schema, signed, spread, everywhere=all(a.everywhere for a in args))
         self.spreads[index] = made.spread
@@ -190,9 +210,11 @@ class Builder:
         v = self.vertices[vertex]
         return self._own(v.inputs[0].vertex) if isinstance(v.op, TimeWindow | Signed) else v.streams
 
-    def _as_before(self, op: Operator, args: Sequence[Placed], streams: tuple[str, ...]) -> list[Placed]:
+    def _as_before(
+        self, op: Operator, args: Sequence[Placed], streams: tuple[str, ...], domain: tuple[str, ...]
+    ) -> list[Placed]:
         """The arguments on the shards that have the operator's state, windows on sources in the operator's time."""
-        id = vertex_id(op, [self.vertices[a.edge.vertex].id for a in args], self.domain)
+        id = vertex_id(op, [self.vertices[a.edge.vertex].id for a in args], domain)
         now = tuple("everywhere" if a.everywhere else a.spread for a in args)
         wanted = self.places.wanted(id, now)
         found = []
@@ -228,9 +250,9 @@ class Builder:
 
     def _add(
         self, op: Operator, inputs: tuple[Edge, ...], schema: Schema, signed: bool, streams: tuple[str, ...],
-        fifo: bool = False,
+        fifo: bool = False, domain: tuple[str, ...] = (),
     ) -> int:  # fmt: skip
-        domain = self.domain if inputs else ()
+        domain = domain or self.domain if inputs else ()
         id = vertex_id(op, [self.vertices[e.vertex].id for e in inputs], domain)
         key = (id, inputs, streams)
         if key not in self.known:
