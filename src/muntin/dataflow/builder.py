@@ -77,7 +77,7 @@ class Builder:
         """The values with rows of equal ``keys`` (aligned columns) on one shard, those of a value with the key None on
         every shard; ``split``: hot keys are shared by all shards, which takes loose values."""
         positions = self._fitting(values, keys)
-        together = tuple(sorted({s for v in values for s in self._streams(v)}))
+        together = tuple(sorted({s for v in values for s in self.streams_of(v)}))
         found = []
         for value, key in zip(values, keys, strict=True):
             fit = positions is not None and isinstance(value, Placed) and key is not None
@@ -98,7 +98,8 @@ class Builder:
         positions = [None if k is None else _positions(v.keys, k) for v, k in placed]
         return positions[0] if None not in positions and len(set(positions)) == 1 else None
 
-    def _streams(self, value: Value) -> tuple[str, ...]:
+    def streams_of(self, value: Value) -> tuple[str, ...]:
+        """The streams whose rows the value is made of, static ones excepted."""
         if isinstance(value, Placed):
             return self._own(value.edge.vertex)
         return () if value.scan.stream.static else (value.scan.stream.name,)

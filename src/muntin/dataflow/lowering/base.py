@@ -8,7 +8,7 @@ from dataclasses import replace
 from muntin.core.schema import Schema
 from muntin.dataflow.builder import Builder, Places
 from muntin.dataflow.graph import column_name
-from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, renews
+from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, renews, streams_of
 from muntin.dataflow.values import Names, Placed, Value
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
@@ -31,6 +31,10 @@ class Base:
     def __init__(self, query: BoundQuery, places: Places) -> None:
         self.query = query
         self.build = Builder(query.options, begins_of(query), places, domain_of(query))
+        streams = streams_of(query)
+        self.shared_time = streams if len(streams) > 1 else ()
+        """The streams whose time windows of counted rows share: what is late must be late for the whole query, since a
+        row more or less changes which others such a window holds."""
         self.counter = 0
 
     def fresh(self, stem: str) -> str:

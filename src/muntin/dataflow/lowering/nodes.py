@@ -10,6 +10,7 @@ from muntin.core.schema import Schema
 from muntin.core.time import MICROSECOND
 from muntin.dataflow.values import Named, Value
 from muntin.operators.operator import Begins
+from muntin.plan.catalog import Stream
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, map_columns
 from muntin.plan.nodes import (
     Aggregate,
@@ -47,11 +48,17 @@ def begins_of(query: BoundQuery) -> Begins:
 
 def domain_of(query: BoundQuery) -> tuple[str, ...]:
     """The streams that share one time: where one of them may fall idle all of the query's, else ()."""
-    streams = [n.stream for n in walk(query.root) if isinstance(n, Scan)]
-    streams += [n.table.feed for n in walk(query.root) if isinstance(n, TableScan)]
-    if all(s.idle_after is None for s in streams):
-        return ()
-    return tuple(sorted({s.name for s in streams if not s.static}))
+    return streams_of(query) if any(s.idle_after is not None for s in _sources(query)) else ()
+
+
+def streams_of(query: BoundQuery) -> tuple[str, ...]:
+    """The names of the query's streams and tables' feeds, static ones excepted."""
+    return tuple(sorted({s.name for s in _sources(query) if not s.static}))
+
+
+def _sources(query: BoundQuery) -> list[Stream]:
+    scans = [n.stream for n in walk(query.root) if isinstance(n, Scan)]
+    return scans + [n.table.feed for n in walk(query.root) if isinstance(n, TableScan)]
 
 
 def cannot_cancel(node: Node) -> bool:

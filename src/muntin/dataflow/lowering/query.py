@@ -303,7 +303,7 @@ class _Lowering(Negation):
         names = Names(here)
         order = names.column(prefix + order_by) if order_by else None
         op = RowsWindow(window.count, window.slide, names.columns(by), order, by_value)
-        rows = self.build.apply(op, [here], here.schema, True)
+        rows = self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
         own = beat(window, self.query.options)
         if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant
             rows = self.build.apply(Snap(Ticks((own[0],), (own[1],))), [rows], rows.schema, True)
@@ -314,7 +314,7 @@ class _Lowering(Negation):
         assert window.rows is not None
         (here,) = self.build.colocate([value], [()])
         op = FiredWindow(replace(window, rows=None, internal=False), window.rows, meaning_of(self.query.options))
-        return self.build.apply(op, [here], here.schema, True)
+        return self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
 
     def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
         """A window over a query's output stream."""

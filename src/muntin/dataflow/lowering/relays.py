@@ -7,7 +7,8 @@ Of inputs A and B on key k, and C that joins B on key j::
                     C's new rows x B            -> pairs for the way back
     level 2, by k:  those pairs x A             -> results whose newest part is of C
 
-Every combination comes out once, where its newest part starts; B and A are kept twice, and so are the windows of the
+Every combination comes out once, where its newest part starts; all vertices share the time of all inputs, since what is
+late must be late for each of them. B and A are kept twice, and so are the windows of the
 second key where there are several (Golab & Ozsu, 1: no materialised intermediate results).
 """
 
@@ -35,6 +36,10 @@ class Keyed:
     classes: tuple[Class, ...]
     conditions: tuple[Expr, ...]
 
+    def streams(self, build: Builder) -> tuple[str, ...]:
+        """The streams of all inputs."""
+        return tuple(sorted({s for p in self.parts for s in build.streams_of(p)}))
+
     def everything(self, but: int) -> tuple[Expr, ...]:
         """The conditions, with the equalities of every class but one spelled out."""
         types = {f.name: f.type for p in self.parts for f in p.schema}
@@ -52,7 +57,8 @@ def join_relayed(build: Builder, keyed: Keyed, plan: Relay) -> Placed:
     out, back = (dict(keyed.classes[k]) for k in plan.keys)
     first = [keyed.parts[i] for i in plan.first]
     here = build.colocate(first, [(out[i],) for i in plan.first])
-    pairs = _joined(build, here, [out[i] for i in plan.first], keyed.everything(plan.keys[0]))
+    together = keyed.streams(build)
+    pairs = _joined(build, here, [out[i] for i in plan.first], keyed.everything(plan.keys[0]), together)
     second = [keyed.parts[i] for i in plan.second]
     bridge = back[plan.bridge]
     there = build.colocate(
@@ -60,9 +66,10 @@ def join_relayed(build: Builder, keyed: Keyed, plan: Relay) -> Placed:
     )
     keys = [bridge, *(back[i] for i in plan.second)]
     rules = keyed.everything(plan.keys[1])
-    met = _joined(build, [there[0], *there[2:]], keys, rules, origins=(0,), passing=(0,))
+    met = _joined(build, [there[0], *there[2:]], keys, rules, together, origins=(0,), passing=(0,))
     alone = (1,) if len(second) == 1 else ()  # several windows of the second key meet each other
-    returning = _joined(build, there[1:], keys, rules, origins=tuple(range(1, len(keys))), passing=alone)
+    origins = tuple(range(1, len(keys)))
+    returning = _joined(build, there[1:], keys, rules, together, origins=origins, passing=alone)
     return _returned(build, keyed, plan, met, returning)
 
 
@@ -75,7 +82,8 @@ def _returned(build: Builder, keyed: Keyed, plan: Relay, met: Placed, returning:
         [*(keyed.parts[i] for i in others), returning, met], [*((k,) for k in keys), (out[plan.bridge],)]
     )
     end = len(others)
-    closed = _joined(build, [*windows, last], keys, keyed.everything(plan.keys[0]), origins=(end,), passing=(end,))
+    rules, together = keyed.everything(plan.keys[0]), keyed.streams(build)
+    closed = _joined(build, [*windows, last], keys, rules, together, origins=(end,), passing=(end,))
     schema = Schema(tuple(f for p in keyed.parts for f in p.schema))
     named = columns(schema)
     sides = [build.project(v, named) for v in (done, closed)]
@@ -87,6 +95,7 @@ def _joined(
     parts: Sequence[Placed],
     keys: Sequence[str],
     rules: Sequence[Expr],
+    together: tuple[str, ...],
     origins: tuple[int, ...] | None = None,
     passing: tuple[int, ...] = (),
 ) -> Placed:
@@ -101,4 +110,5 @@ def _joined(
     op = GraphJoin(columns, classes, rest, (), edge_indexes(classes, len(parts)), origins=origins, passing=passing)
     schema = Schema(tuple(f for p in parts for f in p.schema))
     equal = frozenset(keys)
-    return build.apply(op, parts, schema, any(p.signed for p in parts), lambda args: graph_keys(args, [equal]))
+    signed = any(p.signed for p in parts)
+    return build.apply(op, parts, schema, signed, lambda args: graph_keys(args, [equal]), together)

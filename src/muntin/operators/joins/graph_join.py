@@ -149,7 +149,9 @@ def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
         if not len(partial):
             return None
         bound = frozenset(partial.refs)
-        hop = Hop(task, way_into(task.op, bound, j), task.ctx.high if j < i else task.ctx.low)
+        split = task.op.origins is not None
+        limit = task.ctx.high if j < i or split else task.ctx.low
+        hop = Hop(task, way_into(task.op, bound, j), limit, (1 if j < i else 0) if split else None)
         parts: list[Partial] = []
         for block in hop.blocks(partial):
             parts.append(hop.extended(block))
@@ -171,11 +173,16 @@ def _joined(parts: list[Partial], inputs: list[int]) -> Partial:
 
 @dataclass(frozen=True)
 class Hop:
-    """One more input: how it is entered, and what is then checked; its rows started before ``limit``."""
+    """One more input: how it is entered, and what is then checked; its rows started before ``limit``.
+
+    Where other vertices combine the other inputs' new rows, which part of a combination is the newest must not depend
+    on how each vertex's time is cut into steps: the rows started less than ``tie`` after the combination (None: any).
+    """
 
     task: Task
     way: Way
     limit: int
+    tie: int | None = None
 
     @property
     def window(self) -> list[OpenChunk]:
@@ -209,6 +216,9 @@ class Hop:
                 continue
             left, right = enter(chunk)
             start, exp = chunk.times()
+            if self.tie is not None:
+                older = start[right] < partial.start[left] + self.tie
+                left, right = left[older], right[older]
             lefts.append(left)
             refs.append(Refs(np.full(len(right), number, np.int64), right))
             starts.append(start[right])
