@@ -121,6 +121,9 @@ class Aggregate:
     counts: OneOf["", "rows", "conditions"] = ""
     """Of COUNT alone. ``rows``: takes ``*``, and several columns in DISTINCT; ``conditions``: its argument is the
     FILTER of the rows."""
+    by: Takes | None = None
+    """What it takes as a second argument, by which the rows are ordered: the plan has ``pair(by, value)`` for both, and
+    skips a row by the NULL of ``by`` alone."""
     parameter: Parameter | None = None
     nulls: bool = False
     """A NULL counts as a value (IGNORE NULLS goes with it); elsewhere NULLs are skipped."""
@@ -138,6 +141,11 @@ class Aggregate:
     """The accumulator over ``parts`` of unsigned rows."""
     exact: bool = True
     """The answer is that of the rows, rounded at most once; else it has an error bound."""
+
+    @property
+    def arity(self) -> int:
+        """How many arguments a call is written with, at most."""
+        return 1 + (self.by is not None) + (self.parameter is not None)
 
     @property
     def shown(self) -> str:

@@ -117,8 +117,8 @@ def _sort_keys(column: pa.Array) -> tuple[Ints, Ints]:
 class OrderStatistic:
     """The value at quantile ``q`` (0: MIN, 0.5: MEDIAN, 1: MAX); ``blend``: between two values, a mean in proportion.
 
-    ``pair``: the argument is a struct of event time and value, ordered by both; the value is shown (FIRST and LAST; of
-    rows of one instant the least and the greatest value).
+    ``pair``: the argument is a struct of what orders the rows (a NULL leaves the row out) and a value (NULL least),
+    ordered by both; the value is shown. So of rows of one rank at quantile 0 the least value is, at 1 the greatest.
     """
 
     name: str
@@ -148,8 +148,7 @@ class OrderStatistic:
 
 def _opened(replay: Replay, pair: str) -> Replay:
     """The events with the parts of a struct column as the columns "at" and "value"."""
-    whole = replay.events.rows.column(pair)
-    rows = pa.RecordBatch.from_arrays([whole.field(0), whole.field(1)], names=["at", "value"])
+    rows = pa.RecordBatch.from_arrays(replay.events.rows.column(pair).flatten(), names=["at", "value"])
     return replace(replay, events=replace(replay.events, rows=rows))
 
 

@@ -43,6 +43,11 @@ def of_fn(fn: str) -> Aggregate:
     return found
 
 
+def is_name(name: str) -> bool:
+    """Whether SQL calls one of the functions so; case does not matter."""
+    return any(name.lower() in a.names for a in AGGREGATES)
+
+
 def listed() -> str:
     """The aggregates of the language, for messages."""
     return ", ".join(a.shown if a.listed is None else a.listed for a in AGGREGATES if a.listed != "")

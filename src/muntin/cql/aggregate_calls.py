@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.aggregates.description import Aggregate, Parameter
+from muntin.aggregates.description import Aggregate, Parameter, Takes
 from muntin.aggregates.registry import described
 from muntin.aggregates.user_defined import PREFIX, name_of
 from muntin.cql.calls import arguments_of, bare, function_name, function_of
@@ -18,7 +18,7 @@ from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope
 from muntin.cql.types import family, to_spark
 from muntin.plan.catalog import Catalog
-from muntin.plan.exprs import Agg, Call, Expr, Literal, columns_of
+from muntin.plan.exprs import Agg, Call, Expr, Literal, columns_of, pair
 
 _ONE = Literal(1, pa.int64())
 _ROWS = Agg("count", None, pa.int64())
@@ -71,7 +71,7 @@ class AggregateCalls:
         name, place = function_name(node, self.catalog) or what.shown, place_of(node, self.text)
         args = arguments_of(node)
         arg = args[0] if args else None
-        if len(args) > (1 if what.parameter is None else 2) or isinstance(arg, exp.Tuple):
+        if len(args) > what.arity or isinstance(arg, exp.Tuple):
             raise place.unsupported(_one_argument(what, name, arg))
         distinct = isinstance(arg, exp.Distinct)
         if isinstance(arg, exp.Distinct):
@@ -96,8 +96,21 @@ class AggregateCalls:
             return self._udaf(what, value, node)
         once = what.distinct == "always" or (distinct and what.distinct == "yes")
         self._check(what, f"{name}(DISTINCT)" if distinct else name, once, value, node)
+        if what.by is not None:
+            return Agg(what.fn, self._by(what.by, name, value, args[1:], node), what.type(value.type))
         param = None if what.parameter is None else self._parameter(what, what.parameter, args[1:], node)
         return Agg(f"{what.fn}_distinct" if once else what.fn, value, what.type(value.type), param)
+
+    def _by(self, takes: Takes, name: str, value: Expr, given: list[exp.Expr], node: exp.Expr) -> Expr:
+        """A value beside what orders its row."""
+        if not given:
+            raise place_of(node, self.text).error(f"{name} takes two arguments, as in {name}(x, y)")
+        key = self._argument(name, given[0])
+        if not takes.allows(family(key.type), False):
+            raise place_of(node, self.text).error(
+                f"{name} takes {takes.words} after its first argument, not {describe(key)}"
+            )
+        return pair(key, value)
 
     def _rows_counted(self, what: Aggregate, args: list[exp.Expr], node: exp.Expr) -> Agg:
         """COUNT(DISTINCT x, y): rows of values without a NULL."""
@@ -150,7 +163,7 @@ class AggregateCalls:
 def _one_argument(what: Aggregate, name: str, arg: exp.Expr | None, distinct: bool = False) -> str:
     """What to write instead of several arguments, or a tuple of them."""
     if not what.counts:
-        return f"{name} takes one argument"
+        return f"{name} takes {'one argument' if what.arity == 1 else 'two arguments'}"
     if distinct or isinstance(arg, exp.Tuple):
         return "write COUNT(DISTINCT a, b) for distinct pairs (those without a NULL), and COUNT(*) for rows"
     return "COUNT takes one argument: write COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)"

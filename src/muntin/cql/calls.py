@@ -60,8 +60,7 @@ def function_name(node: exp.Expr, catalog: Catalog) -> str | None:
 
 def arguments_read(kind: type[exp.Expr]) -> tuple[str, ...]:
     """The arguments that binding reads of a node of an aggregate, in the order in which they are written."""
-    count = 1 if AGGREGATES[kind].parameter is None else 2
-    first = [k for k in kind.arg_types if k != "expressions"][:count]
+    first = [k for k in kind.arg_types if k != "expressions"][: AGGREGATES[kind].arity]
     return (*first, *(k for k in ("expressions",) if k in kind.arg_types))
 
 

@@ -98,7 +98,13 @@ class Renderer:
                 return self._call_of(a, a.arg)
 
     def _call_of(self, a: Agg, arg: Expr) -> str:
-        parts = arg.args if isinstance(arg, Call) and arg.fn == "row" else (arg,)
+        match arg:
+            case Call("row", parts):
+                pass
+            case Call("pair", (key, value)):
+                parts = (value, key)
+            case _:
+                parts = (arg,)
         inner = f"{'DISTINCT ' if a.distinct else ''}{', '.join(map(self.expr, parts))}"
         name = spark_name(a)
         if not name:

@@ -20,7 +20,8 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "and", "or", "not", "is_null", "is_not_null"]
     # choice: case(c1, v1, ..., else), in(x, v1, ...)
     + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
-    # (event time, value) as one sortable value, for FIRST and LAST
+    # pair(key, value) as one sortable value: the argument of aggregates of values in the order of another one, or of
+    # event time
     + ["pair"]
     # row(x, y, ...): values as one, NULL if one of them is; the argument of COUNT(DISTINCT x, y)
     + ["row"]
@@ -95,6 +96,11 @@ class Agg:
     def distinct(self) -> bool:
         """Whether each value counts once."""
         return self.base != self.fn
+
+
+def pair(key: Expr, value: Expr) -> Expr:
+    """What orders a row, and its value, as one sortable value."""
+    return Call("pair", (key, value), pa.struct([("at", key.type), ("value", value.type)]))
 
 
 def conjuncts(e: Expr) -> list[Expr]:

@@ -183,11 +183,6 @@ def renamed_columns(e: Expr, names: dict[str, str]) -> Expr:
     return map_columns(e, lambda c: Column(names.get(c.name, c.name), c.type))
 
 
-def pair(at: Expr, value: Expr) -> Expr:
-    """Event time and value as one sortable value."""
-    return Call("pair", (at, value), pa.struct([("at", at.type), ("value", value.type)]))
-
-
 def default_of(agg: Agg) -> Expr:
     """What an aggregate over no rows is."""
     return Literal(described(agg).empty, agg.type)

@@ -34,7 +34,6 @@ from muntin.dataflow.lowering.nodes import (
     is_internal,
     is_nrr,
     leaves,
-    pair,
     renews,
     shows_every_time,
     unslid,
@@ -53,7 +52,7 @@ from muntin.operators.rows_window import RowsWindow
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
-from muntin.plan.exprs import Call, Column, Expr
+from muntin.plan.exprs import Call, Column, Expr, pair
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
