@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from muntin.aggregates.accumulators import Accumulator
+from muntin.aggregates.arg_max import ARG_MAX, ARG_MIN
 from muntin.aggregates.collect import COLLECT, COLLECT_SET
 from muntin.aggregates.count import COUNT, COUNT_IF
 from muntin.aggregates.description import Aggregate, Functions
@@ -21,7 +22,7 @@ from muntin.plan.exprs import Agg
 
 AGGREGATES: tuple[Aggregate, ...] = (
     COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, STDDEV_SAMP, STDDEV_POP, VAR_SAMP, VAR_POP, FIRST, LAST,
-    COLLECT, COLLECT_SET, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
+    ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
 )  # fmt: skip
 """In the order in which messages list them; of one ``fn`` the first says how it is computed."""
 
