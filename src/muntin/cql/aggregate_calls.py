@@ -77,14 +77,7 @@ class AggregateCalls:
         if isinstance(arg, exp.Distinct):
             if len(arg.expressions) > 1 and what.counts:
                 return self._rows_counted(what, arg.expressions, node)
-            if len(arg.expressions) != 1 or what.distinct == "no":
-                raise place.unsupported(
-                    "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
-                    "your own"
-                )
-            arg = arg.expressions[0]
-            if isinstance(arg, exp.Tuple):
-                raise place.unsupported(_one_argument(what, name, arg, distinct))
+            arg = self._only_distinct(what, name, arg, node)
         if isinstance(arg, exp.Star) and what.counts and not distinct:
             return _ROWS
         if arg is None:
@@ -94,11 +87,30 @@ class AggregateCalls:
             return _ROWS
         if what.fn.startswith(PREFIX):
             return self._udaf(what, value, node)
+        return self._made(what, name, value, args[1:], distinct, node)
+
+    def _only_distinct(self, what: Aggregate, name: str, arg: exp.Distinct, node: exp.Expr) -> exp.Expr:
+        """The one argument behind DISTINCT."""
+        place = place_of(node, self.text)
+        if len(arg.expressions) != 1 or what.distinct == "no":
+            raise place.unsupported(
+                "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
+                "your own"
+            )
+        only: exp.Expr = arg.expressions[0]
+        if isinstance(only, exp.Tuple):
+            raise place.unsupported(_one_argument(what, name, only, distinct=True))
+        return only
+
+    def _made(
+        self, what: Aggregate, name: str, value: Expr, further: list[exp.Expr], distinct: bool, node: exp.Expr
+    ) -> Agg:
+        """The aggregate over a value, and what else the call is written with."""
         once = what.distinct == "always" or (distinct and what.distinct == "yes")
         self._check(what, f"{name}(DISTINCT)" if distinct else name, once, value, node)
         if what.by is not None:
-            return Agg(what.fn, self._by(what.by, name, value, args[1:], node), what.type(value.type))
-        param = None if what.parameter is None else self._parameter(what, what.parameter, args[1:], node)
+            return Agg(what.fn, self._by(what.by, name, value, further, node), what.type(value.type))
+        param = None if what.parameter is None else self._parameter(what, what.parameter, further, node)
         return Agg(f"{what.fn}_distinct" if once else what.fn, value, what.type(value.type), param)
 
     def _by(self, takes: Takes, name: str, value: Expr, given: list[exp.Expr], node: exp.Expr) -> Expr:
