@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 
 import pyarrow as pa
 
+from muntin.aggregates.registry import is_name
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
@@ -273,10 +274,13 @@ class Session:
             aggregate: an object (or a class made without arguments) that follows ``plan.aggregates.UserAggregate``.
             argument: type that arguments are cast to, as Arrow type or in Spark's DDL (None: any type, as it comes).
             result: type of the answer (None: the argument's).
+
+        Raises ConfigError for a name that is taken, by an aggregate of the language too, and for a class that lacks a
+        method.
         """
         if not name.isidentifier():
             raise ConfigError(f"aggregate {name!r}: the name must be one word of letters, digits and underscores")
-        if self.catalog.function(name):
+        if self.catalog.function(name) or is_name(name):
             raise ConfigError(f"there is an aggregate {name!r} already (names do not tell cases apart)")
         code = evaluator(name, aggregate)
         known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name), code.invertible)

@@ -1,23 +1,27 @@
-"""MIN and MAX over expiring rows: each group keeps the rows that can still become its answer (thesis 2.2.2).
+"""MIN and MAX, and BOOL_AND and BOOL_OR, which they are of truth values.
 
-State: runs of candidates, in each by group and expiry, so that their values worsen (``state.runs``). The best of a
-group is the best of its runs' first rows; of a run a step reads what expires in it and one row more, and what a step
-adds it does not compare with the runs before: a merge does.
+Over expiring rows each group keeps the rows that can still become its answer (thesis 2.2.2). State: runs of candidates,
+in each by group and expiry, so that their values worsen (``state.runs``). The best of a group is the best of its runs'
+first rows; of a run a step reads what expires in it and one row more, and what a step adds it does not compare with the
+runs before: a merge does. Where rows may be taken away early every value is kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.aggregates.accumulators import Replay
+from muntin.aggregates.accumulators import Accumulator, Replay
+from muntin.aggregates.description import CONDITIONS, ORDERED, Aggregate, Functions, Keeps, partial_name, same
+from muntin.aggregates.multisets import OrderStatistic
+from muntin.aggregates.order import order_keys
 from muntin.core.batch import concat_rows
-from muntin.kernels.extremes import maxima, sortable_bits, survivors
-from muntin.kernels.hashing import as_float64, as_int64, validity_of
+from muntin.kernels.extremes import maxima, survivors
+from muntin.kernels.hashing import validity_of
+from muntin.plan.exprs import Agg
 from muntin.state.runs import add_run
 from muntin.state.sorted_runs import GROUP, between
 from muntin.state.window_rows import EXP, int64s
@@ -105,23 +109,32 @@ def _latest(rows: pa.RecordBatch) -> dict[str, int]:
     return {"max_exp": int(int64s(rows, EXP).max())}
 
 
-def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
-    """int64 keys that order the values (greatest first for MAX, least first for MIN); NULLs get any key.
-
-    Numbers and instants keep their own order; other types are ranked among the values at hand.
-    """
-    t = column.type
-    if pa.types.is_floating(t):
-        key = sortable_bits(as_float64(column))
-    elif pa.types.is_integer(t) or pa.types.is_boolean(t) or (pa.types.is_temporal(t) and not pa.types.is_interval(t)):
-        key = as_int64(column)
-    else:
-        key = np.asarray(pc.rank(column, tiebreaker="dense").to_numpy(), np.int64)
-    return ~key if fn == "min" else key
+def _candidates(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    return Extreme(name, arg, agg.fn)
 
 
-def sort_keys(column: pa.Array, descending: bool, nulls_first: bool) -> list[NDArray[np.int64]]:
-    """Two int64 keys, the first the more important, that sort the column as ORDER BY does."""
-    null = np.asarray(column.is_null(), np.int64)
-    key = order_keys(column, "min" if descending else "max")
-    return [1 - null if nulls_first else null, np.where(null > 0, 0, key)]
+def _over_panes(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    return Extreme(name, partial_name(arg, agg.fn), agg.fn)
+
+
+def _all_values(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    return OrderStatistic(name, arg, 0.0 if agg.fn == "min" else 1.0)
+
+
+MIN = Aggregate(
+    "min",
+    ("min",),
+    takes=ORDERED,
+    type=same,
+    build=_candidates,
+    keeps=Keeps.CANDIDATES,
+    signed=_all_values,
+    distinct="no difference",
+    known="like its argument",
+    parts=lambda agg: (agg.fn,),
+    merged=_over_panes,
+)
+MAX = replace(MIN, fn="max", names=("max",))
+BOOL_OR = replace(MAX, names=("bool_or", "logical_or", "boolor_agg"), takes=CONDITIONS)
+BOOL_AND = replace(MIN, names=("bool_and", "logical_and", "booland_agg"), takes=CONDITIONS)
+EVERY = replace(MIN, names=("every",), takes=CONDITIONS, listed="")

@@ -1,4 +1,4 @@
-"""Holistic aggregates: each group's values with their multiplicities, in order (thesis 2.2.2, 2.3.4f).
+"""What holistic aggregates share: each group's values with their multiplicities, in order (thesis 2.2.2, 2.3.4f).
 
 Serves MEDIAN and QUANTILE, MIN and MAX where rows may be taken away early, FIRST and LAST, COLLECT and user-defined
 aggregates. State: counted values by group in sorted runs (``state.sorted_runs``). An order statistic reads of them what
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Replay
-from muntin.aggregates.extremes import order_keys
+from muntin.aggregates.order import order_keys
 from muntin.core.batch import concat_rows
 from muntin.kernels.coarse import coarse_keys
 from muntin.kernels.hashing import validity_of
@@ -117,8 +117,8 @@ def _sort_keys(column: pa.Array) -> tuple[Ints, Ints]:
 class OrderStatistic:
     """The value at quantile ``q`` (0: MIN, 0.5: MEDIAN, 1: MAX); ``blend``: between two values, a mean in proportion.
 
-    ``pair``: the argument is a struct of event time and value, ordered by both; the value is shown (FIRST and LAST; of
-    rows of one instant the least and the greatest value).
+    ``pair``: the argument is a struct of what orders the rows (a NULL leaves the row out) and a value (NULL least),
+    ordered by both; the value is shown. So of rows of one rank at quantile 0 the least value is, at 1 the greatest.
     """
 
     name: str
@@ -148,8 +148,7 @@ class OrderStatistic:
 
 def _opened(replay: Replay, pair: str) -> Replay:
     """The events with the parts of a struct column as the columns "at" and "value"."""
-    whole = replay.events.rows.column(pair)
-    rows = pa.RecordBatch.from_arrays([whole.field(0), whole.field(1)], names=["at", "value"])
+    rows = pa.RecordBatch.from_arrays(replay.events.rows.column(pair).flatten(), names=["at", "value"])
     return replace(replay, events=replace(replay.events, rows=rows))
 
 
@@ -170,18 +169,6 @@ def _between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa
     """lower + share * (upper - lower), exactly lower where both are equal (also for infinities)."""
     mixed = pc.add(pc.multiply(lower, pa.array(1.0 - share)), pc.multiply(upper, pa.array(share)))
     return pc.if_else(pc.fill_null(pc.equal(lower, upper), False), lower, mixed)
-
-
-@dataclass(frozen=True)
-class Collect:
-    """COLLECT: the values of the group as an array, in order of value."""
-
-    name: str
-    arg: str
-
-    def values(self, replay: Replay) -> pa.Array:
-        offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)
 
 
 def lists(replay: Replay, structure: str, arg: str) -> tuple[Ints, pa.Array]:

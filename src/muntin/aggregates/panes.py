@@ -9,14 +9,17 @@ Cost: one hash access a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import decimals, int128_words
-from muntin.aggregates.extremes import order_keys
-from muntin.aggregates.user_defined import states
+from muntin.aggregates.description import partial_name
+from muntin.aggregates.order import order_keys
+from muntin.aggregates.registry import described
+from muntin.aggregates.user_defined import PREFIX, name_of
 from muntin.kernels import panes
 from muntin.kernels.decimals import fits_decimal
 from muntin.kernels.hashing import validity_of
@@ -25,9 +28,6 @@ from muntin.kernels.sums import fits_int64
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
 from muntin.state.window_rows import EXP, START, int64s, timed
-
-ROWS = "__n"
-"""How many rows a partial stands for."""
 
 Ints = NDArray[np.int64]
 Words = tuple[Ints, Ints, Ints]
@@ -41,14 +41,8 @@ def wanted_of(aggs: Iterable[tuple[Agg, str]]) -> Wanted:
     """The partials that aggregates need, each given with its argument's column."""
     found: dict[str, frozenset[str]] = {}
     for agg, column in aggs:
-        parts = {"sum", "count"} if agg.fn == "avg" else {agg.fn}
-        found[column] = found.get(column, frozenset()) | parts
+        found[column] = found.get(column, frozenset()) | frozenset(described(agg).parts(agg))
     return found
-
-
-def partial_name(column: str, part: str) -> str:
-    """The column that holds a partial of an argument."""
-    return f"{column}.{part}" if column else ROWS
 
 
 def fold_panes(
@@ -70,8 +64,8 @@ def fold_panes(
             match part:
                 case "sum":
                     made = _sums(rows, name, ids, count, words[name])
-                case _ if part.startswith("udaf:"):
-                    made = states(rows.column(name), ids, count, (functions or {})[part.removeprefix("udaf:")])
+                case _ if part.startswith(PREFIX):
+                    made = _states(rows.column(name), ids, count, (functions or {})[name_of(part)])
                 case _:
                     made = _picked(rows, name, part, ids, count)
             columns[partial_name(name, part)] = made
@@ -115,3 +109,16 @@ def _picked(rows: pa.RecordBatch, name: str, part: str, ids: Ints, count: int) -
         return pa.array(panes.fold_count(ids, count, valid))
     best = panes.fold_greatest(ids, count, valid, order_keys(rows.column(name), part))
     return rows.column(name).take(pa.array(best, mask=best < 0))
+
+
+def _states(values: pa.Array, ids: Ints, count: int, code: Evaluate) -> pa.Array:
+    """The stored state of the values of each id; NULL for none."""
+    kept = np.flatnonzero(validity_of(values)) if values.null_count else np.arange(len(values))
+    order = kept[np.argsort(ids[kept], kind="stable")]
+    ends = np.cumsum(np.bincount(ids[kept], minlength=count))
+    sorted_values = values.take(pa.array(order))
+    found = [
+        code.pack(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
+        for a, b in pairwise([0, *ends.tolist()])
+    ]
+    return pa.array(found, pa.binary())

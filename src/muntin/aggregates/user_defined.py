@@ -12,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.aggregates.accumulators import Replay
+from muntin.aggregates.accumulators import Accumulator, Replay
+from muntin.aggregates.description import ANYTHING, Aggregate, Functions, Keeps, partial_name, same
 from muntin.aggregates.multisets import lists
 from muntin.aggregates.state_runs import StateRuns
 from muntin.kernels.hashing import validity_of
 from muntin.plan.aggregates import Evaluate
+from muntin.plan.exprs import Agg
 from muntin.state.window_rows import WEIGHT
 
-Ints = NDArray[np.int64]
+PREFIX = "udaf:"
+"""How ``Agg.fn`` begins; the registered name follows."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +113,31 @@ class RunningState:
         return state
 
 
-def states(values: pa.Array, ids: Ints, count: int, code: Evaluate) -> pa.Array:
-    """The stored state of the values of each id; NULL for none."""
-    kept = np.flatnonzero(validity_of(values)) if values.null_count else np.arange(len(values))
-    order = kept[np.argsort(ids[kept], kind="stable")]
-    ends = np.cumsum(np.bincount(ids[kept], minlength=count))
-    sorted_values = values.take(pa.array(order))
-    found = [
-        code.pack(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
-        for a, b in pairwise([0, *ends.tolist()])
-    ]
-    return pa.array(found, pa.binary())
+def name_of(fn: str) -> str:
+    """The registered name in ``Agg.fn``."""
+    return fn.removeprefix(PREFIX)
+
+
+def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    how = RunningState if agg.inverse else UserDefined
+    return how(name, arg, functions[name_of(agg.fn)], agg.type)
+
+
+def _over_panes(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    return MergedStates(name, partial_name(arg, agg.fn), functions[name_of(agg.fn)], agg.type)
+
+
+USER_DEFINED = Aggregate(
+    PREFIX,
+    (),
+    listed="",
+    takes=ANYTHING,
+    type=same,
+    build=_build,
+    keeps=Keeps.STATES,
+    ordered=True,
+    parts=lambda agg: () if agg.inverse else (agg.fn,),  # taking values away costs less than merging panes
+    merged=_over_panes,
+)
+"""All of them; what each takes and gives is in the catalog (``plan.catalog.AggregateFunction``). One that can take
+values away keeps one state a group instead."""

@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from muntin.core.errors import UnsupportedError
-from muntin.cql.calls import AGGREGATES, registered
+from muntin.cql.calls import AGGREGATES, arguments_read, registered
 from muntin.cql.dialect import StreamRef, ToStream, WindowSpec, WstreamCall
 from muntin.cql.expressions import ARGUMENTS as OF_EXPRESSIONS
 from muntin.cql.places import place_of
@@ -26,8 +26,7 @@ _SET = ("this", "expression", "distinct", "order", "limit")
 
 READ: Mapping[Kind, tuple[str, ...]] = {
     **OF_EXPRESSIONS,
-    **{kind: tuple(k for k in ("this", "expressions") if k in kind.arg_types) for kind in AGGREGATES},
-    exp.Quantile: ("this", "quantile"),
+    **{kind: arguments_read(kind) for kind in AGGREGATES},
     exp.Filter: ("this", "expression"),
     exp.IgnoreNulls: ("this",),
     exp.RespectNulls: ("this",),

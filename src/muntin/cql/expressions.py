@@ -11,6 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin.aggregates.registry import listed
 from muntin.cql import functions, instead, literals
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
@@ -81,10 +82,6 @@ _AGGREGATE_HINTS = {
     "ON": "conditions on aggregates belong in HAVING",
     "GROUP BY": "group by plain expressions",
 }
-_AGGREGATES = (
-    "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, STDDEV[_SAMP|_POP], VARIANCE, VAR_[SAMP|POP], FIRST, LAST, COLLECT, "
-    "COUNT_IF, BOOL_OR, BOOL_AND"
-)
 
 
 class Aggregates(Protocol):
@@ -276,7 +273,7 @@ class ExprBinder:
         hint = did_you_mean(name, functions.NAMES)
         known = ", ".join(functions.NAMES)
         raise place_of(node, self.text).unsupported(
-            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {_AGGREGATES}"
+            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {listed()}"
         )
 
     def _is(self, node: exp.Is) -> Expr:
@@ -359,7 +356,7 @@ class ExprBinder:
             return place.error("* stands alone in the select list or in COUNT(*)")
         if isinstance(node, exp.AggFunc):
             return place.unsupported(
-                f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)"
+                f"the aggregate {name} is not supported; aggregates: {listed()}, COUNT(DISTINCT x)"
             )
         what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
         return place.unsupported(f"{what} is not supported. Functions: {', '.join(functions.NAMES)}")

@@ -78,10 +78,6 @@ _BY_NAME: Mapping[str, str] = {
     ),
     **dict.fromkeys(("any_value", "some_value"), "write FIRST(x) or MIN(x)"),
     **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_join"), _TEXT),
-    **dict.fromkeys(
-        ("max_by", "min_by", "arg_max", "arg_min"),
-        "write ORDER BY y DESC LIMIT 1, or a condition as in WHERE y = (SELECT MAX(y) FROM s [RANGE 5 MINUTES])",
-    ),
     **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),
     **dict.fromkeys(
         ("date_format", "to_char"), "times have no formats here: write CAST(t AS STRING), YEAR(t), MONTH(t) or DAY(t)"

@@ -91,8 +91,8 @@ class QueryPlan:
     """One query as a graph of its own, in topological order; vertex ``root`` gives the answer.
 
     ``schema``: the answer's columns under the query's names; ``shows_op``: the result has the column ``op`` ('+' /
-    '-'). ``present``: columns of the result that are never NULL (``plan.presence``). ``horizon``: for every window on a
-    stream the stream, and the windows that its rows pass on their way out, innermost first. ``functions``: code of
+    '-'). ``present``: columns of the result that are never NULL (``optimizer.presence``). ``horizon``: for every window
+    on a stream the stream, and the windows that its rows pass on their way out, innermost first. ``functions``: code of
     user-defined aggregates by name.
     """
 

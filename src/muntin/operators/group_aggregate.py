@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Accumulator, Events, Replay
-from muntin.aggregates.functions import accumulator, partial_accumulator
 from muntin.aggregates.panes import fold_panes, wanted_of
+from muntin.aggregates.registry import accumulator, partial_accumulator
 from muntin.core.batch import Batch, concat_rows, forever, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.aggregates.extremes import sort_keys
+from muntin.aggregates.order import sort_keys
 from muntin.core.batch import Batch, concat_rows, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.operators.context import Context

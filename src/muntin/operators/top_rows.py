@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.aggregates.extremes import sort_keys
+from muntin.aggregates.order import sort_keys
 from muntin.core.batch import Batch, concat_rows, forever
 from muntin.core.time import FOREVER
 from muntin.kernels.coarse import coarse_keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from muntin.aggregates.registry import described
 from muntin.optimizer.rewrite import is_nrr
 from muntin.plan.nodes import (
     Aggregate,
@@ -14,8 +15,6 @@ from muntin.plan.nodes import (
 )
 from muntin.plan.windows import Range, Rows, Unbounded
 
-_ORDERED = ("first", "last")
-
 
 def is_internal(node: Scan | Rewindow) -> bool:
     """Whether results over the window stay when its rows expire."""
@@ -26,7 +25,7 @@ def sees_order(node: Node) -> bool:
     """Whether the node's aggregates depend on the order of rows inside an instant."""
     if not isinstance(node, Aggregate | Apply):
         return False
-    return any(a.fn in _ORDERED or a.fn.startswith("udaf:") for _, a in node.aggs)
+    return any(described(a).ordered for _, a in node.aggs)
 
 
 def is_rigid(output: Output) -> bool:

@@ -39,6 +39,8 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
             return canonical(values[0 if agg.fn == "first" else -1]) if values else None
         case "single":
             return _single(values)
+        case "arg_max" | "arg_min":
+            return _of_extreme([v for v in values if v is not None and v[0] is not None], agg.fn == "arg_max")
         case "quantile":
             assert agg.param is not None
             return quantile(some, agg.param) if some else None
@@ -54,6 +56,18 @@ def _single(values: Sequence[Any]) -> Any:
     if len(values) > 1:
         raise DataError(f"a scalar sub-query has {len(values)} rows: {list(values)}; use an aggregate such as MAX")
     return canonical(values[0]) if values else None
+
+
+def _of_extreme(pairs: Sequence[tuple[Any, Any]], greatest: bool) -> Any:
+    """The value of the pair with the greatest (least) key; of equal keys the greatest (least) value, NULL least."""
+    if not pairs:
+        return None
+    best = (max if greatest else min)(ORDER(key) for key, _ in pairs)
+    values = [v for key, v in pairs if ORDER(key) == best]
+    known = sorted((v for v in values if v is not None), key=ORDER)
+    if greatest:
+        return canonical(known[-1]) if known else None
+    return canonical(known[0]) if len(known) == len(values) else None
 
 
 def _sum(values: Sequence[Any], type_: pa.DataType) -> Any:

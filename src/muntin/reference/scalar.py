@@ -134,6 +134,7 @@ _SEE_NULL: dict[str, Callable[..., Any]] = {
     "greatest": _extreme(1),
     "least": _extreme(-1),
     "in": _in,
+    "pair": lambda *xs: tuple(canonical(x) for x in xs),
 }
 
 _TEST: dict[str, Callable[[int], bool]] = {

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from muntin.aggregates.registry import described
 from muntin.core.schema import Schema
 from muntin.core.time import MICROSECOND
 from muntin.dataflow.values import Named, Value
@@ -189,15 +190,9 @@ def renamed_columns(e: Expr, names: dict[str, str]) -> Expr:
     return map_columns(e, lambda c: Column(names.get(c.name, c.name), c.type))
 
 
-def pair(at: Expr, value: Expr) -> Expr:
-    """Event time and value as one sortable value."""
-    return Call("pair", (at, value), pa.struct([("at", at.type), ("value", value.type)]))
-
-
 def default_of(agg: Agg) -> Expr:
     """What an aggregate over no rows is."""
-    empty = {"count": 0, "collect": ()}
-    return Literal(empty.get(agg.base), agg.type)
+    return Literal(described(agg).empty, agg.type)
 
 
 def multiplicity(kind: str, ours: Expr, theirs: Expr) -> Expr:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
-from muntin.aggregates.partials import folds
+from muntin.aggregates.registry import described, folds
 from muntin.core.errors import UnsupportedError
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
@@ -35,7 +35,6 @@ from muntin.dataflow.lowering.nodes import (
     is_internal,
     is_nrr,
     leaves,
-    pair,
     renews,
     shows_every_time,
     unslid,
@@ -56,7 +55,8 @@ from muntin.operators.rows_window import RowsWindow
 from muntin.operators.snap import Snap
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
-from muntin.plan.exprs import Call, Column, Expr
+from muntin.optimizer.presence import never_null
+from muntin.plan.exprs import Call, Column, Expr, pair
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -78,7 +78,6 @@ from muntin.plan.nodes import (
     ticks_of,
     walk,
 )
-from muntin.plan.presence import never_null
 from muntin.plan.windows import Range, Rows, Ticks, Unbounded, beat, moves_with_rows
 
 
@@ -355,7 +354,7 @@ class _Lowering(Negation):
             (column_name(len(groups) + i), replace(a, arg=a.arg and Column(at.column(names[a.arg]), a.arg.type)))
             for i, (_, a) in enumerate(node.aggs)
         )
-        panes = not here[0].signed and folds(aggs, ticks)
+        panes = not here[0].signed and ticks is not None and folds(a for _, a in aggs)
         begins = () if groups or begun else self.build.begins
         op = GroupAggregate(groups, aggs, emit, ticks, begun, panes, begins)
         spread = here[0].keys
@@ -363,8 +362,8 @@ class _Lowering(Negation):
         return replace(made, endless=True)
 
     def _dated(self, node: Aggregate) -> Aggregate:
-        """FIRST and LAST take the row's event time beside their argument: the latest of its parts'."""
-        if not any(a.fn in ("first", "last") for _, a in node.aggs):
+        """Some (FIRST, LAST) take the row's event time beside their argument: the latest of its parts'."""
+        if not any(described(a).dated for _, a in node.aggs):
             return node
         below = leaves(node.input)
         times = [
@@ -381,7 +380,7 @@ class _Lowering(Negation):
             )
         at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
         aggs = tuple(
-            (n, replace(a, arg=_dated(at, a.arg)) if a.fn in ("first", "last") and a.arg is not None else a)
+            (n, replace(a, arg=_dated(at, a.arg)) if described(a).dated and a.arg is not None else a)
             for n, a in node.aggs
         )
         return replace(node, aggs=aggs)
@@ -399,7 +398,7 @@ def _ordered(root: Output) -> TopK | None:
 
 
 def _dated(at: Expr, arg: Expr) -> Expr:
-    """The argument of FIRST and LAST beside its event time; without a time where FILTER leaves the row out."""
+    """An argument beside its event time; without a time where FILTER leaves the row out."""
     match arg:
         case Call("only", (condition, value)):
             return pair(Call("only", (condition, at), at.type), value)

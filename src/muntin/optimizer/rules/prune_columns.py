@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from muntin.aggregates.registry import described
 from muntin.optimizer.rewrite import Named, have, identity, is_nrr, names, names_of, with_inputs
 from muntin.optimizer.shape import is_internal
 from muntin.plan.exprs import Agg, Expr, conjunction, conjuncts
@@ -119,7 +120,7 @@ def _arguments(aggs: tuple[tuple[str, Agg], ...]) -> list[Expr]:
 
 def _times(node: Node, aggs: tuple[tuple[str, Agg], ...]) -> Names:
     """The event times below the node, which FIRST and LAST are by (where they have not been projected away)."""
-    if not any(a.fn in ("first", "last") for _, a in aggs):
+    if not any(described(a).dated for _, a in aggs):
         return frozenset()
     times = frozenset(f"{n.alias}.{n.stream.ts}" for n in within(node) if isinstance(n, Scan))
     return times & frozenset(name for child in (node, *node.inputs) for name in child.schema.names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from muntin.aggregates.registry import described
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
@@ -120,6 +121,10 @@ def _widens(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _has_value(agg: Agg, known: Names, grouped: bool) -> bool:
-    if agg.fn in ("count", "count_distinct"):
-        return True
-    return grouped and agg.fn in ("min", "max") and agg.arg is not None and _present(agg.arg, known)
+    match described(agg).known:
+        case "always":
+            return True
+        case "like its argument":
+            return grouped and agg.arg is not None and _present(agg.arg, known)
+        case _:
+            return False
