@@ -100,6 +100,7 @@ def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch]
         if found is not None and len(found):
             room.check(sum(map(len, results)) + len(found))
             results.append(_emit(found, windows, schemas))
+    state.looked += room.looked
     monitor.save()
     for i in mine:
         let_go(state, names[i], batches[i], layouts[i], ctx)
