@@ -12,6 +12,7 @@ from muntin.research.engines.naive import Naive
 from muntin.research.engines.workload import Trace
 from muntin.research.harness import Check, Plot
 
+
 @dataclass(frozen=True)
 class Point:
     """All engines at one window size, by name."""

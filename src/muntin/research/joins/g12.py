@@ -26,7 +26,8 @@ Curves = dict[int, dict[float, float]]
 @cache
 def measured(tuples: int) -> Curves:
     """Rates in tuples per 1,000 operations."""
-    plain, found = load_of(equal(4), tuples / 4, 12), {}
+    plain = load_of(equal(4), tuples / 4, 12)
+    found: Curves = {}
     for buckets in BUCKETS:
         load = plain.hashed(buckets)
         runs = {tau: load.measure(strategy(load, "lazy", ORDER, tau)) for tau in TAUS}
