@@ -43,7 +43,8 @@ def test_verdicts() -> None:
 
 
 def test_a_claim_that_does_not_hold_differs_for_a_reason_and_what_is_wrong_fails() -> None:
-    found = records(entry("A1", GOOD, OTHER), entry("A2", OTHER, BAD), entry("A3", replace(OTHER, ok=True)), entry("A4"))
+    holds = replace(OTHER, ok=True)
+    found = records(entry("A1", GOOD, OTHER), entry("A2", OTHER, BAD), entry("A3", holds), entry("A4"))
     assert [r.verdict for r in found] == ["DIFFERS", "FAIL", "PASS", "NOTHING TO REPRODUCE"]
     assert found[0].line == "A1 | a claim | DIFFERS z < 2: z 4 (4 visits to each of z) | a criterion | DIFFERS"
     assert found[1].measured == "NOT y < 2: y 3; DIFFERS z < 2: z 4 (4 visits to each of z)"

@@ -62,7 +62,8 @@ def test_g7_can_fail() -> None:
     one, two = LazyCosts(30, 10, 10), LazyCosts(20, 25, 19)
     good = {1: g07.Counted(one, two, two, {5}), 50: g07.Counted(two, one, one, {9})}
     assert oks(g07.judge_counts(good)) == [True] * 4
-    bad = {1: g07.Counted(LazyCosts(9, 10, 10), one, one, {5}), 50: g07.Counted(LazyCosts(26, 25, 19), two, two, {9, 8})}
+    bad = {1: g07.Counted(LazyCosts(9, 10, 10), one, one, {5})}
+    bad[50] = g07.Counted(LazyCosts(26, 25, 19), two, two, {9, 8})
     assert oks(g07.judge_counts(bad)) == [False] * 4
     assert [bool(c.reason) for c in g07.judge_counts(bad)] == [True, True, False, False]  # wrong results have no excuse
 

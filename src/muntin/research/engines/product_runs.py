@@ -144,7 +144,8 @@ def equal_strategies(points: Sequence[ProductPoint], expected: Sequence[Ints] | 
     worse = [p.window for p in points if not _alike([c.changes for c in p.runs.values()])]
     counts = [] if expected is None else list(zip(points, expected, strict=True))
     worse += [p.window for p, e in counts if any(not np.array_equal(c.rows, e) for c in p.runs.values())]
-    found = f"product: {', '.join(points[0].runs)} alike" if not worse else f"product: answers differ at windows {worse}"
+    alike = f"product: {', '.join(points[0].runs)} alike"
+    found = alike if not worse else f"product: answers differ at windows {worse}"
     return Check("the product gives one answer under all its strategies, the engines' answer", found, not worse)
 
 
@@ -170,8 +171,8 @@ def own_choice(points: Sequence[ProductPoint]) -> Check:
         f"product's own choice {behind(worst):.2f} (window {worst.window}: {worst.runs['auto'].settled}), "
         f"at most {beside:.2f} of the best of all",
         behind(worst) <= MARGIN,
-        f"at window {worst.window} the meter counts {told} operations, the optimizer, which knows rates alone and prices "
-        f"the thesis' structures tuple by tuple, estimates {guessed} steps a second",
+        f"at window {worst.window} the meter counts {told} operations, the optimizer, which knows rates alone and "
+        f"prices the thesis' structures tuple by tuple, estimates {guessed} steps a second",
     )
 
 

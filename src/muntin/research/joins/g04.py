@@ -2,10 +2,10 @@
 
 C and G hold as printed. L and H let every tuple of T + tau join, but the algorithms compare times first: what has
 expired or has not come yet is looked at and goes no further. So at tau = T/100 the printed L and H hold, where the
-difference is small, and at tau = T/10 they do not: they describe an algorithm that compares no times and answers wrongly
-(Table 3). The formulas that have the difference (``multiway.cost``, ``count="compared"``) are judged at the same tau
-against the comparisons of the right algorithm. Windows of 50 and 25 values for all four, Table 5 for C and L alone:
-NAIVE takes too long on it. The unit is the equations' own, tuples that inner loops look at.
+difference is small, and at tau = T/10 they do not: they describe an algorithm that compares no times and answers
+wrongly (Table 3). The formulas that have the difference (``multiway.cost``, ``count="compared"``) are judged at the
+same tau against the comparisons of the right algorithm. Windows of 50 and 25 values for all four, Table 5 for C and L
+alone: NAIVE takes too long on it. The unit is the equations' own, tuples that inner loops look at.
 """
 
 from __future__ import annotations

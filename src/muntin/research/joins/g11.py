@@ -138,8 +138,8 @@ def _lead(key: tuple[str, int], row: Row, chosen: Order) -> str:
     behind = row.orders[name] / row.least - 1 if name in row.orders else float("nan")
     best = "".join(str(s + 1) for s in row.best)
     return (
-        f"{key}: {best} before {name} by {behind:.1%}, and before its next by {row.lead[0]:.1f} operations a tuple with "
-        f"a standard error of {row.lead[1]:.1f} over the runs"
+        f"{key}: {best} before {name} by {behind:.1%}, and before its next by {row.lead[0]:.1f} operations a tuple "
+        f"with a standard error of {row.lead[1]:.1f} over the runs"
     )
 
 

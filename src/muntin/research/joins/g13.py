@@ -73,8 +73,8 @@ def judge(rates: Curves) -> tuple[Check, ...]:
             f"1-to-slow best at {peak} (largest table {4 * peak - 3})",
             min(one) < peak < max(one) and one[peak] > one[max(one)],
             f"at an average of {max(one)} the fast stream's table has {4 * max(one) - 3} buckets for 50 values, and a "
-            "visit to a bucket is one operation like a visit to a tuple, so each further bucket still saves more tuples "
-            "than it costs visits",
+            "visit to a bucket is one operation like a visit to a tuple, so each further bucket still saves more "
+            "tuples than it costs visits",
         ),
         Check(
             "10-to-slow increases over the plotted range",

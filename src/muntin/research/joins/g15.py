@@ -71,8 +71,8 @@ def _lazy_cost(s: Streams, origin: int, tau: float, order: Order) -> float:
 
 UNEQUAL, RANK = "ascending lambda T/b, any b", "by rank, any b"
 NOT_DIVIDED = (
-    "a hash index divides by b the tuples that are looked at and not those that match, so the rule is that of windows of "
-    "T/b alone; ascending (lambda T/v - 1) / (lambda T/b) is optimal in {} of {} of the same instances"
+    "a hash index divides by b the tuples that are looked at and not those that match, so the rule is that of windows "
+    "of T/b alone; ascending (lambda T/v - 1) / (lambda T/b) is optimal in {} of {} of the same instances"
 )
 
 

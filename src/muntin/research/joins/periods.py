@@ -1,6 +1,6 @@
 """The thesis' join algorithms against the period Delta (5.4.3): Table 5.5's parameters, the optimal order, operations
-(``research.unit``) per 1,000 tuples. The range of Delta is not in the text: here half a window. Delta is the interval of expiry for eager evaluation, of re-execution for the lazy
-ones."""
+(``research.unit``) per 1,000 tuples. The range of Delta is not in the text: here half a window. Delta is the interval
+of expiry for eager evaluation, of re-execution for the lazy ones."""
 
 from __future__ import annotations
 

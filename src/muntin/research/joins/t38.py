@@ -59,7 +59,7 @@ def explained(runs: dict[Algorithm, Run]) -> str:
     eager, lazy = runs["eager"].counts, runs["no-restore"].counts
     told = "; ".join(f"{n}: {parts(r.counts, r.tuples)}" for n, r in runs.items())
     return (
-        f"no-restore finds {lazy.results} of {eager.results} results, the short-lived ones are lost; operations a tuple, "
+        f"no-restore finds {lazy.results} of {eager.results} results, short-lived ones are lost; operations a tuple, "
         + told
     )
 

@@ -1,7 +1,7 @@
 """T3, thesis Figures 1.4 and 8.1: two queries with periods 2 and 3.
 
-The instants are those at which the product answers two queries, a count and a sum, with these SLIDEs; in the alternative
-the product runs the second with the first one's SLIDE.
+The instants are those at which the product answers two queries, a count and a sum, with these SLIDEs; in the
+alternative the product runs the second with the first one's SLIDE.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def answers(text: str, slide: int) -> Answers:
 
 
 def judge(first: Answers, second: Answers, aligned: Answers) -> tuple[Check, ...]:
-    """``first``, ``second``: the queries with periods 2 and 3; ``aligned``: the second one, run whenever the first is."""
+    """``first``, ``second``: the queries with periods 2 and 3; ``aligned``: the second, run whenever the first is."""
     both = sorted(set(first) & set(second))
     alone = sorted(set(aligned) ^ set(first))
     same = all(aligned[t] == second[t] for t in both if t in aligned)

@@ -84,7 +84,7 @@ def run(setting: Setting) -> Outcome:
         for answer in (r.changes, naive(q, rows))
     )
     half = {name: part[: len(part) // 2] for name, part in rows.items()}
-    held = [sum(c.state for _, c in r.counters) for q in queries for r in (metered(q, half, "upa"), metered(q, rows, "upa"))]
+    held = [sum(c.state for _, c in metered(q, part, "upa").counters) for q in queries for part in (half, rows)]
     return Outcome(
         (
             Check("state size constant (<= 18 counters)", f"{max(sizes)} counters", settled and max(sizes) <= 18),

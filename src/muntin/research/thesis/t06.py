@@ -1,8 +1,8 @@
 """T6, thesis Figures 2.2 and 2.3: the negative tuple approach against the direct approach.
 
-The product runs the plan of the figures, a selection on one of two windows, a join, and an aggregate (MAX) on top, under
-its strategies nt and direct; its meter counts what every operator takes in and gives out. Timestamps are unique within a
-stream, and time runs on until all windows are empty, so that every tuple has had its negative one.
+The product runs the plan of the figures, a selection on one of two windows, a join, and an aggregate (MAX) on top,
+under its strategies nt and direct; its meter counts what every operator takes in and gives out. Timestamps are unique
+within a stream, and time runs on until all windows are empty, so that every tuple has had its negative one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """T9, thesis 3.2 and Figure 3.1: the update pattern of every operator, seen at run time.
 
 Each operator runs as a query of the product, fed second by second, so that its output cannot depend on what comes
-later; a
-monitor classifies what comes out. DISTINCT is the product's delta operator; its forms of the thesis, weak (delta, delta*)
-and strict (counters), are seen beside it. Every query also runs under nt, direct and auto, counted by the meter.
+later; a monitor classifies what comes out. DISTINCT is the product's delta operator; its forms of the thesis, weak
+(delta, delta*) and strict (counters), are seen beside it. Every query also runs under nt, direct and auto, counted by
+the meter.
 """
 
 from __future__ import annotations

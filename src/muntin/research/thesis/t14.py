@@ -1,8 +1,8 @@
 """T14, thesis Figure 3.8: processing cost of Query 1 with protocol = ftp (few results).
 
-Deviations: a synthetic trace (``engines.workload``) and windows of 125 to 2,000 time units, not 2,000 and more; operations
-decide, processor time stands beside them. The view of the result is expired at every instant, so that
-the answer is right at every instant; the sides of the join every 5 % of the window. Every engine probes the other side
+Deviations: a synthetic trace (``engines.workload``) and windows of 125 to 2,000 time units, not 2,000 and more;
+operations decide, processor time stands beside them. The view of the result is expired at every instant, so that the
+answer is right at every instant; the sides of the join every 5 % of the window. Every engine probes the other side
 through the same hash table with 10 partitions, so they differ in how tuples leave. "Small and medium" windows are those
 up to the middle of the list.
 """

@@ -2,10 +2,10 @@
 
 UPA is forced to the thesis' structure, a calendar queue whose premature deletions search all partitions, and must lose
 with it. The engine's own choice is the product's: its optimizer, given the query's text and the statistics of the
-windows, leaves the calendar queue for negative tuples where results leave early too often (in the notes). Deviations: a synthetic
-trace; windows of 25 to 1,600 time units; operations decide. Negation keeps duplicates (EXCEPT ALL) with
-both corrections of the rules of 2.2.2. Premature expirations are counted as a share of all results. They are few when
-the links share few sources, which is the second trace.
+windows, leaves the calendar queue for negative tuples where results leave early too often (in the notes). Deviations: a
+synthetic trace; windows of 25 to 1,600 time units; operations decide. Negation keeps duplicates (EXCEPT ALL) with both
+corrections of the rules of 2.2.2. Premature expirations are counted as a share of all results. They are few when the
+links share few sources, which is the second trace.
 """
 
 from __future__ import annotations
