@@ -133,7 +133,7 @@ def run(setting: Setting) -> Outcome:
     queries["retroactive join"], expected["retroactive join"] = retroactive, (STR,)
     feeds = {"retroactive join": feed}
     runs = {
-        name: {s: metered(q, fed, s, tables=feeds.get(name), watch="Distinct") for s in STRATEGIES}
+        name: {s: metered(q, fed, s, s == "upa", tables=feeds.get(name), watch="Distinct") for s in STRATEGIES}
         for name, q in queries.items()
     }
     found = {name: observed(by["upa"].changes) for name, by in runs.items()}
