@@ -279,7 +279,8 @@ def reproduce(
     smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes.")] = False,
     plots: Annotated[Path | None, typer.Option("--plots", help="Draw the figures into this directory.")] = None,
 ) -> None:
-    """Reproduce the documents' tables and figures: one line each; exit status 0 only if nothing fails."""
+    """Reproduce the documents' tables and figures: one line each, then how many PASS, DIFFER, FAIL; exit status 0
+    only if nothing fails."""
     with reported():
         from muntin.cli.reproduce import run_entries
 

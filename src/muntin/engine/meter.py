@@ -19,7 +19,8 @@ class Counter:
     """One vertex over all shards and batches so far.
 
     ``calls``: steps of a shard. ``rows_in``, ``rows_out``: rows, negative tuples included (``negative``: those that
-    came out). ``state``: rows that it holds now; ``peak``: the most at the end of a step. ``seconds``: of processing.
+    came out). ``state``: rows that it holds now; ``peak``: the most at the end of a step. ``looked``: rows of state
+    that it looked at (opened, bisected, probed, merged). ``seconds``: of processing.
     """
 
     calls: int = 0
@@ -28,7 +29,13 @@ class Counter:
     negative: int = 0
     state: int = 0
     peak: int = 0
+    looked: int = 0
     seconds: float = 0.0
+
+    @property
+    def work(self) -> int:
+        """Operations: each row taken in, given out, or looked at in state, as 1."""
+        return self.rows_in + self.rows_out + self.looked
 
 
 @dataclass
@@ -59,6 +66,8 @@ class Meter:
         self.made[vertex, shard] = self.made.get((vertex, shard), 0) + len(out)
         c.negative += 0 if out.sign is None else int((out.sign < 0).sum())
         c.seconds += seconds
+        c.looked += state.looked
+        state.looked = 0
         held = state.rows()
         c.state += held - self._held.get((vertex, shard), 0)
         self._held[vertex, shard] = held

@@ -123,7 +123,8 @@ def _shown_until(state: ShardState, structure: str, values: pa.RecordBatch, ctx:
     for chunk in map(OpenChunk, state.list(structure)):
         if n == 0 or chunk.meta["max_exp"] < ctx.low:
             continue
-        mine, theirs, _ = probe((h, since, before), chunk.probe_side(), chunk.directory(), ctx.low, False)
+        mine, theirs, looked = probe((h, since, before), chunk.probe_side(), chunk.directory(), ctx.low, False)
+        state.looked += int(looked)
         same = np.ones(len(mine), np.bool_)
         for column in values.schema.names:
             here, there = values.column(column), chunk.rows.column(column)

@@ -136,6 +136,7 @@ class KeyedTable:
             if len(missing) == 0:
                 return
             rows = load()
+            self._state.looked += len(missing)
             place = self._places(rows, keys, missing - known, hashes[missing - known])
             found = np.flatnonzero(place >= 0)
             if len(found):

@@ -96,6 +96,7 @@ def entering(state: ShardState, name: str, low: int, high: int) -> list[pa.Recor
     for chunk in state.list(name):
         if chunk.meta["max_start"] >= low and chunk.meta["min_start"] < high:
             rows = chunk.load()
+            state.looked += rows.num_rows
             start = int64s(rows, START)
             found.append(rows.take(pa.array(np.flatnonzero((start >= low) & (start < high)))))
     return found
@@ -110,12 +111,14 @@ def leaving(state: ShardState, name: str, low: int, high: int, scan: bool = Fals
     for chunk in state.list(name):
         if scan:
             rows = chunk.load()
+            state.looked += rows.num_rows
             exp = int64s(rows, EXP)
             found.append(rows.take(pa.array(np.flatnonzero((exp >= low) & (exp < high)))))
             continue
         if chunk.meta["max_exp"] >= low and chunk.meta["min_exp"] < high:
             rows = chunk.load()
             first, last = np.searchsorted(int64s(rows, EXP), [low, high])
+            state.looked += int(last - first) + 2 * rows.num_rows.bit_length()
             if last > first:
                 found.append(rows.slice(int(first), int(last - first)))
     return found
@@ -123,7 +126,9 @@ def leaving(state: ShardState, name: str, low: int, high: int, scan: bool = Fals
 
 def alive(state: ShardState, name: str, low: int) -> list[pa.RecordBatch]:
     """All stored rows of chunks that have any with ``exp > low``."""
-    return [c.load() for c in state.list(name) if c.meta["max_exp"] > low]
+    found = [c.load() for c in state.list(name) if c.meta["max_exp"] > low]
+    state.looked += sum(rows.num_rows for rows in found)
+    return found
 
 
 def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
@@ -177,6 +182,7 @@ def _merge(
 ) -> None:
     table = pa.Table.from_batches([c.load() for c in chunks]).combine_chunks()
     rows = table.to_batches()[0]
+    state.looked += rows.num_rows
     kept = rows.take(pa.array(np.flatnonzero(int64s(rows, EXP) >= watermark)))
     if kept.num_rows == 0:
         state.replace(name, chunks, None)

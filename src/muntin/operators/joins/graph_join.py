@@ -101,6 +101,7 @@ def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Cont
         if found is not None and len(found):
             room.check(sum(map(len, results)) + len(found))
             results.append(_emit(found, windows, schemas))
+    state.looked += room.looked
     monitor.save()
     for i in mine:
         let_go(state, names[i], batches[i], layouts[i], ctx)

@@ -90,6 +90,7 @@ def pair_join(
                 met.append(pairs)
                 room.check(sum(len(m.probed) for m in met))
         monitor.hop(frozenset([i]), 1 - i, tried, sum(len(m.probed) for m in met[before:]))
+    monitor.state.looked += room.looked
     return [_results(met, schemas, op)] if met else []
 
 

@@ -18,6 +18,8 @@ class Room:
     def __init__(self, windows: Sequence[Sequence[OpenChunk]], ctx: Context) -> None:
         self._windows, self._ctx = windows, ctx
         self.most = ctx.most or UNBOUNDED
+        self.looked = 0
+        """Rows of the windows that probes looked at."""
 
     def check(self, rows: int) -> None:
         """Raises Cut at the middle of the new rows if ``rows`` are too many."""
@@ -34,6 +36,7 @@ class Room:
         if before + len(pairs[0]) > self.most:
             self.check(before + len(pairs[0]))
             pairs = find(self.most)
+        self.looked += int(pairs[2])
         return pairs
 
 

@@ -148,6 +148,7 @@ def _combinations(
             exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
             sign = product(list(zip(windows, refs, strict=True)))
             results.append(_emit(gathered, start, exp, sign, schemas, op))
+    monitor.state.looked += room.looked
     return results
 
 
