@@ -18,8 +18,8 @@ ARROW_OPTIONS = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_nul
 
 
 ATTEMPTS = 4
-"""How often a task is tried, as on a cluster: Spark's own default for one machine is once, and then a Python worker that
-is killed (for want of memory, say) ends the run."""
+"""How often a task is tried, as on a cluster. Spark's own default for one machine is once, and then a Python worker
+that is killed (for want of memory, say) ends the run."""
 
 
 def local_spark(
