@@ -114,10 +114,18 @@ class Session:
         shards: number of places that rows are spread over by key; fixed for the life of a checkpoint.
         store: directory or URI for the windows of queries taken as ``to_df()``; ``start`` keeps its own.
         partitions: Spark tasks that the shards share (default: the cores); may change at a restart.
+        tau: bound on the age of a result, how long a row may wait for it: ``start`` refuses a trigger that is longer,
+            and the run's metrics count the batches that lag further behind (``overdue``; a stream's slack is part of
+            the lag). None: no bound. May change at a restart.
     """
 
     def __init__(
-        self, spark: SparkSession, shards: int = 32, store: str | None = None, partitions: int | None = None
+        self,
+        spark: SparkSession,
+        shards: int = 32,
+        store: str | None = None,
+        partitions: int | None = None,
+        tau: Duration | None = None,
     ) -> None:
         if not 1 <= shards <= 32_767:
             raise ConfigError(f"shards must be between 1 and 32767, not {shards}")
@@ -126,6 +134,9 @@ class Session:
         self.spark = spark
         self.shards = shards
         self.store = store
+        self.tau = None if tau is None else microseconds(tau, "tau")
+        if self.tau is not None and self.tau <= 0:
+            raise ConfigError(f"tau must be positive, not {tau}")
         self.partitions = min(shards, partitions or spark.sparkContext.defaultParallelism)
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
@@ -347,7 +358,8 @@ class Session:
 
         Args:
             checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs.
-            trigger: ``"available_now"``, an interval as ``"10 seconds"``, or None for as fast as possible.
+            trigger: ``"available_now"``, an interval as ``"10 seconds"`` (at most the session's ``tau``), or None for
+                as fast as possible.
             on_change: for a query that asks another question under its old name (text, ``bounds``, ``zone``,
                 ``origin``): ``"refuse"`` to start, or ``"refill"``: what is new in it begins with empty windows.
 
@@ -378,6 +390,7 @@ class Session:
         job = Job(
             self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
+            self.tau,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():

@@ -96,6 +96,8 @@ def test_relative_paths_count_from_the_job_file(tmp_path: Path) -> None:
         (('file = "departures.cql"', 'file = "a"\ncql = "b"'), r"\[\[query\]\] 1 \(departures\): give either cql"),
         (('bounds = "closed"', 'bound = "closed"'), r"key options.bound: unknown key; the keys here are bounds,"),
         (('format = "parquet"\npath = "out"', 'path = "out"'), r"key sink.format: is missing"),
+        (("shards = 8", 'tau = "0 seconds"'), r"\[session\], key tau: .*not positive"),
+        (("shards = 8", 'tau = "soon"'), r"\[session\], key tau: "),
         (("[session]", "[sessions]"), r"key sessions: unknown key; the keys here are session, stream,"),
         (("[[table]]", "[table]"), r"\[table\]: write \[\[table\]\]"),
         (("[session]", "[session"), r"job.toml is not TOML: .*line 2"),

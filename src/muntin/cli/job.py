@@ -31,6 +31,12 @@ def _span(text: str) -> str:
 Span = Annotated[str, AfterValidator(_span)]
 
 
+def _tau(text: str) -> str:
+    if parse_duration(text) <= 0:
+        raise ValueError(f"{text!r} is not positive")
+    return text
+
+
 def _trigger(text: str) -> str:
     """A trigger as ``session.start`` takes it, of a length of time in any form."""
     if text == AVAILABLE_NOW or not parse_duration(_span(text)):
@@ -56,10 +62,12 @@ class SessionPart(_Part):
     """``[session]``. ``partitions``: Spark tasks that the shards share; ``conf``: Spark configuration, passed through.
 
     ``trigger``: an interval, or ``"available_now"`` (process what there is, then end); none: as fast as possible.
+    ``tau``: how long a row may wait for its result, so how long the trigger may be.
     """
 
     shards: int | None = Field(default=None, ge=1, le=32_767)
     trigger: Annotated[str, AfterValidator(_trigger)] | None = None
+    tau: Annotated[str, AfterValidator(_tau)] | None = None
     checkpoint: str | None = None
     on_change: Literal["refuse", "refill"] = "refuse"
     partitions: int | None = Field(default=None, ge=1)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from muntin.core.allocation import keep_memory, release_excess
 from muntin.core.batch import concat_rows
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header, largest
@@ -37,6 +38,7 @@ class LocalPipeline:
     """
 
     def __init__(self, queries: QueryPlan | Sequence[QueryPlan], shards: int = 1, meter: Meter | None = None) -> None:
+        keep_memory()
         plans = (queries,) if isinstance(queries, QueryPlan) else tuple(queries)
         self.query, self.shards, self.meter = plans[0], shards, meter
         self.graph = Graph.of(plans)
@@ -95,7 +97,9 @@ class LocalPipeline:
                 if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
                     self._send(v, _by_time(ship(vertex.op, arrived)), 0, inbox)
         times = [advance(self.graph, clock, headers, now, finish, self.since) for clock in self.clocks]
-        return self._levels(inbox, times)
+        results = self._levels(inbox, times)
+        release_excess()
+        return results
 
     def _levels(self, inbox: Inbox, times: list[Times]) -> list[pa.Table]:
         results: list[list[pa.RecordBatch]] = [[] for _ in self.graph.plans]

@@ -52,9 +52,10 @@ class Metrics:
 @dataclass(frozen=True)
 class RunMetrics(Metrics):
     """The whole pipeline: rows, late, bad, results, bad_updates and lost since the run began, the rest as of the last
-    batch."""
+    batch. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it)."""
 
     batches: int = 0
+    overdue: int = 0
     queries: Mapping[str, Metrics] = field(default_factory=dict)
 
 
@@ -105,8 +106,14 @@ def _named(values: Mapping[str, int], words: str) -> dict[str, int]:
     return {name.removeprefix(f"{words} "): v for name, v in values.items() if name.startswith(f"{words} ")}
 
 
-def add_up(before: RunMetrics | None, batch: int, found: Mapping[str, Metrics], names: Mapping[str, str]) -> RunMetrics:
-    """The run's metrics after one more batch; ``names``: query name -> signature."""
+def add_up(
+    before: RunMetrics | None,
+    batch: int,
+    found: Mapping[str, Metrics],
+    names: Mapping[str, str],
+    tau: int | None = None,
+) -> RunMetrics:
+    """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds."""
     whole = found.get(PIPELINE, Metrics(batch))
     queries = {n: found.get(s, Metrics(batch)) for n, s in names.items()}
     marks = [m.watermark for m in queries.values() if m.watermark is not None]
@@ -126,6 +133,7 @@ def add_up(before: RunMetrics | None, batch: int, found: Mapping[str, Metrics], 
         bad_updates=_sums(base.bad_updates, largest(u for m in per_query for u in m.bad_updates.items())),
         lost=_lost(base.lost, per_query),
         batches=base.batches + 1,
+        overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
     )
 

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
+from muntin.cql.durations import format_duration, parse_duration
 from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
@@ -57,6 +58,8 @@ class Job:
     shards: int
     partitions: int
     on_change: OnChange = "refuse"
+    tau: int | None = None
+    """Bound on the age of a result, microseconds: how long a row may wait for it."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
     """The plans that run, once the checkpoint has been read."""
 
@@ -69,6 +72,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     if not job.streams or not all_streaming(job.frames, job.streams):
         raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
     interval = trigger_of(trigger)
+    check_tau(trigger, job.tau)
     paths_apart(job.sinks)
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
@@ -109,6 +113,23 @@ def trigger_of(text: str | None) -> dict[str, Any]:
     if _INTERVAL.fullmatch(text.strip()):
         return {"processingTime": text.strip()}
     raise ConfigError(f'trigger {text!r} is not known; use "available_now", an interval as "10 seconds", or none')
+
+
+def check_tau(trigger: str | None, tau: int | None) -> None:
+    """Raises ConfigError for a trigger whose interval is longer than ``tau`` (Golab & Ozsu 2003, 3: results are
+    recomputed at least every tau)."""
+    interval = trigger_of(trigger).get("processingTime")
+    if interval is None or tau is None:
+        return
+    try:
+        span = parse_duration(interval)
+    except ValueError as e:
+        raise ConfigError(f"trigger {trigger!r}: {e}") from None
+    if span > tau:
+        raise ConfigError(
+            f"trigger {trigger!r} is longer than tau, {format_duration(tau).lower()}: rows would wait longer than a "
+            "result may be old; shorten the trigger, leave it out (as fast as possible), or allow a longer tau"
+        )
 
 
 class CutOff(Exception):
@@ -190,7 +211,7 @@ class Run:
     def _after(self, batch_id: int) -> None:
         found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
         names = {n: q.signature for n, q in self.job.queries.items()}
-        self._metrics = add_up(self._metrics, batch_id, found, names)
+        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau)
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)

@@ -91,7 +91,7 @@ def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Cont
     places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(names)]
     windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
-    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows], _left_out(op, layouts))
     results: list[Batch] = []
     room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
@@ -126,6 +126,12 @@ def layouts_of(op: GraphJoin, known: Estimates | None, room: int | None) -> list
         for i, indexes in enumerate(op.indexes)
     ]
     return [Layout(c, op.band_columns(i)) for i, c in enumerate(columns)]
+
+
+def _left_out(op: GraphJoin, layouts: list[Layout]) -> frozenset[tuple[int, int]]:
+    """The indexes that ``layouts`` do without."""
+    every = ((i, n, columns) for i, layout in enumerate(layouts) for n, columns in enumerate(layout.indexes))
+    return frozenset((i, n) for i, n, columns in every if columns is None and op.indexes[i][n])
 
 
 @dataclass(frozen=True)

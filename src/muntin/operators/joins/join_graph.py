@@ -91,6 +91,11 @@ class GraphJoin(Described):
             found.append(" + ".join(hashed + sorted_by) or "scanned")
         return "; ".join(found)
 
+    def inputs_of(self, condition: int) -> set[int]:
+        """The inputs whose columns a condition compares."""
+        owner = {name: i for i, names in enumerate(self.columns) for name in names}
+        return {owner[c.name] for c in columns_of(self.conditions[condition])}
+
     def column(self, number: int, input: int) -> str | None:
         """The column of an input in a class."""
         return next((c for i, c in self.classes[number] if i == input), None)
@@ -140,8 +145,7 @@ def _way(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
     partners = tuple(known[n] for n in index)
     equal = tuple((op.column(n, input) or "", *p) for n, p in known.items())
     band = () if number is not None else _band(op, bound, input)
-    owner = {name: i for i, names in enumerate(op.columns) for name in names}
-    needs = [{owner[c.name] for c in columns_of(e)} for e in op.conditions]
+    needs = [op.inputs_of(n) for n in range(len(op.conditions))]
     closing = tuple(n for n, need in enumerate(needs) if input in need and need <= bound | {input})
     kind = f"{input}:" + ",".join([*(f"c{n}" for n in known), *(f"p{n}" for n in closing)])
     return Way(input, number, partners, band, equal, closing, kind)
