@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from muntin.aggregates.extremes import sort_keys
+from muntin.aggregates.order import sort_keys
 from muntin.core.batch import Batch
 from muntin.cql.types import family
 from muntin.dataflow.graph import OrderKeys
