@@ -97,7 +97,7 @@ def structures(pipeline: LocalPipeline) -> set[str]:
     held = [
         n for states in pipeline.states for state in states.values() for n, chunks in state.chunks.items() if chunks
     ]
-    return {n.split(".")[-1] for n in held if n not in ("op.rows", "op.groups")}
+    return {n.split(".")[-1] for n in held if n not in ("rows", "groups")}
 
 
 @pytest.mark.parametrize("name", ["sum", "Collect_List", "every"])
