@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.core.version import VERSION
+
 if TYPE_CHECKING:
     from muntin.session import Query, Run, Session, local_spark
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Query", "Run", "Session", "__version__", "local_spark"]
 
 

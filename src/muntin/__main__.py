@@ -1,6 +1,6 @@
 """``python -m muntin``: the command."""
 
-from muntin.cli.app import main
+from muntin.cli.start import main
 
 if __name__ == "__main__":
     main()

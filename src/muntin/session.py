@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,23 +11,29 @@ from typing import Literal as OneOf
 
 import pyarrow as pa
 
+from muntin.aggregates.registry import is_name
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.cql.durations import parse_duration
-from muntin.dataflow.explain_measure import Measured
+from muntin.cql.options import check_option
+from muntin.dataflow.builder import Places
+from muntin.dataflow.durable import Asked, OnChange
+from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.engine.meter import Meter
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
 from muntin.plan.windows import QueryOptions
 from muntin.spark.embedded import DataFrame, SparkSession, local_spark
+from muntin.spark.formats import check_sink
 from muntin.spark.metrics import Metrics
 from muntin.spark.run import Job, Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
 from muntin.spark.standalone import result_frame, stored_metrics
 from muntin.spark.tables import ADD, AT, static_feed, update_feed
+from muntin.spark.tally import Tally
 from muntin.spark.times import ready_event_time
 from muntin.spark.types import arrow_type, schema_of
 
@@ -55,6 +61,12 @@ def microseconds(value: Duration, what: str) -> int:
     raise ConfigError(f'{what}: {value!r} is not a duration; write text as "5 minutes", or a timedelta')
 
 
+def _not_negative(spans: Mapping[str, int], what: str) -> None:
+    odd = next((k for k, v in spans.items() if v < 0), None)
+    if odd is not None:
+        raise ConfigError(f"{what}: {odd} cannot be negative")
+
+
 def byte_size(value: int | str, what: str) -> int:
     """A size in bytes: an integer, or text as ``"512 MB"`` (KB, MB, GB: powers of 1024)."""
     found = re.fullmatch(r"\s*(\d+)\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
@@ -62,6 +74,36 @@ def byte_size(value: int | str, what: str) -> int:
     if size <= 0:
         raise ConfigError(f'{what}: {value!r} is not a size; write bytes, or text as "512 MB"')
     return size
+
+
+def query_options(options: Mapping[str, Any]) -> QueryOptions:
+    """The options of ``Session.sql`` as the planner takes them. Raises ConfigError for unknown and wrong ones."""
+    unknown = [k for k in options if k not in _OPTIONS]
+    if unknown:
+        raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
+    given = {k: v for k, v in options.items() if v is not None}
+    for key in ("origin", "granule"):
+        if key in given:
+            given[key] = microseconds(given[key], f"option {key}")
+    if "memory" in given:
+        given["memory"] = byte_size(given["memory"], "option memory")
+    for key, value in given.items():
+        try:
+            check_option(key, value)
+        except ValueError as e:
+            raise ConfigError(f"option {key}: {e}") from None
+    return QueryOptions(**given)
+
+
+def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str, str]) -> None:
+    """Raises ConfigError for an option of ``Session.table`` that is none of those there are."""
+    if kind not in ("static", "nrr", "relation"):
+        raise ConfigError(f'table {name!r}: kind is "static", "relation" or "nrr", not {kind!r}')
+    if ts_unit is not None and ts_unit not in _UNITS:
+        raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+    for option, value in faults.items():
+        if value not in ("drop", "fail"):
+            raise ConfigError(f'table {name!r}: {option} is "drop" or "fail", not {value!r}')
 
 
 class Session:
@@ -72,16 +114,29 @@ class Session:
         shards: number of places that rows are spread over by key; fixed for the life of a checkpoint.
         store: directory or URI for the windows of queries taken as ``to_df()``; ``start`` keeps its own.
         partitions: Spark tasks that the shards share (default: the cores); may change at a restart.
+        tau: bound on the age of a result, how long a row may wait for it: ``start`` refuses a trigger that is longer,
+            and the run's metrics count the batches that lag further behind (``overdue``; a stream's slack is part of
+            the lag). None: no bound. May change at a restart.
     """
 
     def __init__(
-        self, spark: SparkSession, shards: int = 32, store: str | None = None, partitions: int | None = None
+        self,
+        spark: SparkSession,
+        shards: int = 32,
+        store: str | None = None,
+        partitions: int | None = None,
+        tau: Duration | None = None,
     ) -> None:
         if not 1 <= shards <= 32_767:
             raise ConfigError(f"shards must be between 1 and 32767, not {shards}")
+        if partitions is not None and partitions < 1:
+            raise ConfigError(f"partitions must be at least 1, not {partitions}")
         self.spark = spark
         self.shards = shards
         self.store = store
+        self.tau = None if tau is None else microseconds(tau, "tau")
+        if self.tau is not None and self.tau <= 0:
+            raise ConfigError(f"tau must be positive, not {tau}")
         self.partitions = min(shards, partitions or spark.sparkContext.defaultParallelism)
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
@@ -108,9 +163,10 @@ class Session:
         Args:
             name: how queries call it.
             df: streaming, or batch.
-            ts: event-time column: a timestamp, a date, text (read by Spark's ``try_to_timestamp``) or an integer.
+            ts: event-time column: a timestamp, a date or an integer.
             slack: how far back in event time rows may come.
-            idle_after: processing time without rows after which the stream no longer holds time back.
+            idle_after: processing time without rows after which the stream no longer holds time back; time in which the
+                pipeline was down does not count.
             max_jump: the most that one batch may move the stream's time forward.
             on_bad_time: what to do with a row that has no usable event time: drop and count it, or fail.
             order_by: column that orders rows of equal event time (NULLs last): windows of rows become reproducible.
@@ -127,6 +183,9 @@ class Session:
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
         given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
+        _not_negative(given, f"stream {name!r}")
+        if rate is not None and not rate > 0:
+            raise ConfigError(f"stream {name!r}: rate is a number of rows a second above 0, not {rate!r}")
         schema = schema_of(ready.schema, f"stream {name!r}")
         if order_by is not None and schema.get(order_by) is None:
             raise ConfigError(
@@ -151,6 +210,8 @@ class Session:
         idle_after: Duration | None = None,
         on_bad_time: OneOf["drop", "fail"] = "drop",
         ts_unit: str | None = None,
+        key: str | Sequence[str] = (),
+        on_bad_update: OneOf["drop", "fail"] = "drop",
     ) -> None:
         """Register a DataFrame as a table that queries may join.
 
@@ -167,29 +228,36 @@ class Session:
             op: column that says whether the row comes (+, I, insert, c, r) or an equal one goes (-, D, delete, d);
                 where ``df`` has Debezium's columns ``before`` and ``after`` they hold the rows, and ``op`` may be u.
             slack: how far back in event time updates may come.
-            idle_after: processing time without updates after which the table no longer holds time back.
+            idle_after: processing time without updates after which the table no longer holds time back; time in which
+                the pipeline was down does not count.
             on_bad_time: what to do with an update that has no usable event time: drop and count it, or fail.
             ts_unit: unit of an integer ``ts``: us, ms or s.
+            key: column or columns of which each combination has one row: a row that comes replaces it, a row that goes
+                takes it away whatever its other columns hold, and a repeated update changes nothing. Without it the
+                table is a bag: equal rows add up, and each deletion takes one away.
+            on_bad_update: what to do with a deletion of a row that is not there: drop and count it (``bad_updates`` in
+                the metrics), or fail.
 
-        Raises ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an
-        unknown ``op`` stops the run with a DataError.
+        Updates are applied in order of event time, those of one instant in the order in which they come. Raises
+        ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an unknown
+        ``op`` stops the run with a DataError.
         """
         self._free(name)
-        if kind not in ("static", "nrr", "relation"):
-            raise ConfigError(f'table {name!r}: kind is "static", "relation" or "nrr", not {kind!r}')
-        if ts_unit is not None and ts_unit not in _UNITS:
-            raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
-        if kind == "static" and (ts is not None or op is not None):
+        faults = {"on_bad_time": on_bad_time, "on_bad_update": on_bad_update}
+        _check_table(name, kind, ts_unit, faults)
+        if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop"):
             raise ConfigError(
-                f'table {name!r}: a static table never changes and takes neither ts nor op; give kind="relation" (its '
-                'changes are seen by rows that are there already) or "nrr" (only by later ones)'
+                f'table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; '
+                'give kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
             )
         unit = _UNITS[ts_unit] if ts_unit else None
         feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)
         schema = schema_of(feed.drop(AT, ADD).schema, f"table {name!r}")
         spans = {"slack": slack, "idle_after": idle_after}
         given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
-        table = Table(name, schema, kind, on_bad_time=on_bad_time, **given)
+        by = (key,) if isinstance(key, str) else tuple(key)
+        _not_negative(given, f"table {name!r}")
+        table = Table(name, schema, kind, on_bad_time=on_bad_time, key=by, on_bad_update=on_bad_update, **given)
         self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
         self.frames[name] = feed
 
@@ -217,10 +285,13 @@ class Session:
             aggregate: an object (or a class made without arguments) that follows ``plan.aggregates.UserAggregate``.
             argument: type that arguments are cast to, as Arrow type or in Spark's DDL (None: any type, as it comes).
             result: type of the answer (None: the argument's).
+
+        Raises ConfigError for a name that is taken, by an aggregate of the language too, and for a class that lacks a
+        method.
         """
         if not name.isidentifier():
             raise ConfigError(f"aggregate {name!r}: the name must be one word of letters, digits and underscores")
-        if self.catalog.function(name):
+        if self.catalog.function(name) or is_name(name):
             raise ConfigError(f"there is an aggregate {name!r} already (names do not tell cases apart)")
         code = evaluator(name, aggregate)
         known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name), code.invertible)
@@ -246,31 +317,27 @@ class Session:
         self.queries[name] = query
         return query
 
-    def explain(self, text: str, **options: Any) -> str:
+    def explain(self, text: str | None = None, form: str = "text", **options: Any) -> str:
         """The plan of a query that is not registered; the text may start with EXPLAIN or EXPLAIN ANALYZE.
 
-        EXPLAIN ANALYZE runs it: see ``Query.explain``.
+        EXPLAIN ANALYZE runs it: see ``Query.explain``. Without a text: the graph of all registered queries together,
+        each operator with the queries that share it. Raises ConfigError where there are none.
         """
-        from muntin.dataflow.explain_words import asked
+        from muntin.dataflow.explain import asked, explain_graph
 
+        if text is None:
+            if not self.queries:
+                raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
+            graph = Graph.of([q.physical for q in self.queries.values()])
+            return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
-        return Query(self, "", self._bind(found.text, options)).explain(analyze=found.analyze)
+        return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
-        unknown = [k for k in options if k not in _OPTIONS]
-        if unknown:
-            raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
-        given = dict(options)
-        for key in ("origin", "granule"):
-            if key in given:
-                given[key] = microseconds(given[key], key)
-        if given.get("skew", "keep") not in ("keep", "split"):
-            raise ConfigError(f"option skew: {given['skew']!r} is none of keep, split")
-        if "memory" in given:
-            given["memory"] = byte_size(given["memory"], "option memory")
-        if given.get("zone") is None:
-            given["session_zone"] = self.spark.conf.get("spark.sql.session.timeZone")
-        return bind(text, self.catalog, QueryOptions(**given))
+        found = query_options(options)
+        if found.zone is None:
+            found = replace(found, session_zone=self.spark.conf.get("spark.sql.session.timeZone"))
+        return bind(text, self.catalog, found)
 
     def write_late(
         self,
@@ -282,15 +349,23 @@ class Session:
         foreach_batch: ForeachBatch | None = None,
     ) -> Sink:
         """Where ``start`` puts late rows: columns query, stream, ts, row (the columns that the query uses, as JSON)."""
+        if foreach_batch is None:
+            check_sink(self.spark, format, mode, options or {}, "late rows")
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self.late_sink
 
-    def start(self, checkpoint: str, trigger: str | None = None) -> Run:
+    def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run every query that has a sink as one streaming query, from where the checkpoint stands.
+
+        A query goes on with its state under changed hints (``rate``, ``memory``, ``skew``, ``strategy``), aliases,
+        output names, letter case, and beside other queries.
 
         Args:
             checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs.
-            trigger: ``"available_now"``, an interval as ``"10 seconds"``, or None for as fast as possible.
+            trigger: ``"available_now"``, an interval as ``"10 seconds"`` (at most the session's ``tau``), or None for
+                as fast as possible.
+            on_change: for a query that asks another question under its old name (text, ``bounds``, ``zone``,
+                ``origin``): ``"refuse"`` to start, or ``"refill"``: what is new in it begins with empty windows.
 
         Raises ConfigError or StoreError when the checkpoint does not fit the session.
         """
@@ -300,18 +375,26 @@ class Session:
         used = {s.name for q in chosen.values() for s in q.physical.streams}
         known = (*self.catalog.streams, *(t.feed for t in self.catalog.tables))
         streams = tuple(s for s in known if s.name in used or self.frames[s.name].isStreaming)
-        self.running = self._start(chosen, streams, checkpoint, trigger)
+        self.running = self._start(chosen, streams, checkpoint, trigger, on_change)
         return self.running
 
     def _start(
-        self, chosen: Mapping[str, Query], streams: tuple[Stream, ...], checkpoint: str, trigger: str | None
+        self,
+        chosen: Mapping[str, Query],
+        streams: tuple[Stream, ...],
+        checkpoint: str,
+        trigger: str | None,
+        on_change: OnChange,
     ) -> Run:
+        if on_change not in ("refuse", "refill"):
+            raise ConfigError(f'on_change is "refuse" or "refill", not {on_change!r}')
         for query in chosen.values():
             query.physical  # noqa: B018 -- plan them all before anything starts
         moving = tuple(s for s in streams if not s.static)
         job = Job(
-            self.spark, self.frames, moving, {n: q.physical for n, q in chosen.items()},
-            {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions,
+            self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
+            {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
+            self.tau,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():
@@ -328,14 +411,19 @@ class Query:
         self.bound = bound
         self.sink: Sink | None = None
         self.run: Run | None = None
-        self._physical: PhysicalQuery | None = None
+        self.tally: Tally | None = None
+        self._physical: QueryPlan | None = None
 
     @property
-    def physical(self) -> PhysicalQuery:
+    def physical(self) -> QueryPlan:
         """The planned query. Raises UnsupportedError for what this version cannot run."""
         if self._physical is None:
-            self._physical = replace(plan_query(self.bound), functions=self._functions())
+            self._physical = self.plan(Places())
         return self._physical
+
+    def plan(self, places: Places) -> QueryPlan:
+        """The planned query where some vertices already have their places."""
+        return replace(plan_query(self.bound, places), functions=self._functions())
 
     def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
         """The user-defined aggregates that the query calls."""
@@ -349,7 +437,7 @@ class Query:
         return self.physical.result_schema
 
     def explain(self, form: str = "text", analyze: bool = False) -> str:
-        """Plans, update patterns, rules that fired, stages, cost; ``form``: text, json, dot or svg.
+        """Plans, update patterns, rules that fired, cost, graph; ``form``: text, json, dot or svg.
 
         ``analyze``: run the query over its inputs, which must be batch DataFrames and fit into this process, and add
         what every operator did. Raises ConfigError for streaming ones (``metrics`` counts those).
@@ -358,7 +446,7 @@ class Query:
 
         return explain_as(form, self.bound, self.physical, measured=self._measured() if analyze else None)
 
-    def _measured(self) -> Measured:
+    def _measured(self) -> Meter:
         from muntin.local.analyze import analyze
 
         frames = {s.name: self.session.frames[s.name] for s in self.physical.streams}
@@ -382,7 +470,8 @@ class Query:
         both kinds.
         """
         s = self.session
-        return result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        df, self.tally = result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        return df
 
     def write(
         self,
@@ -400,24 +489,47 @@ class Query:
 
         parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``. Parquet with no option
         but ``compression``, on the checkpoint's file system, is written by the workers: that spares the way through
-        the JVM.
+        the JVM. Raises ConfigError for a format that Spark does not find, and for options and modes that the format
+        does not have.
         """
+        if foreach_batch is None:
+            check_sink(self.session.spark, format, mode, options or {}, f"query {self.name!r}")
         self.sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self
 
     def rows(self) -> pa.Table:
-        """What the ``memory`` sink has received so far."""
-        found = self.sink.rows() if self.sink else None
+        """What the ``memory`` sink has received so far.
+
+        Raises ConfigError when the query writes elsewhere or nowhere, or has not been started.
+        """
+        if self.sink is None:
+            raise ConfigError(
+                f"query {self.name!r} has no sink that keeps rows: call write() (that is the memory sink) and "
+                "session.start(checkpoint) before rows(); for batch DataFrames take to_df().toArrow()"
+            )
+        if not self.sink.keeps_rows:
+            raise ConfigError(
+                f"query {self.name!r} writes to {self.sink.told}, rows() reads the memory sink alone: read them there, "
+                "or call write() without arguments before session.start(checkpoint)"
+            )
+        if self.run is None:
+            raise ConfigError(f"query {self.name!r} has not run: call session.start(checkpoint) before rows()")
+        found = self.sink.rows()
         return found if found is not None else self.schema.to_arrow().empty_table()
 
-    def start(self, checkpoint: str, trigger: str | None = None) -> Run:
+    def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run this query alone; see ``Session.start``."""
         if self.sink is None:
             raise ConfigError(f"query {self.name!r} has no sink: call write(...) before start()")
-        return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger)
+        return self.session._start({self.name: self}, self.physical.streams, checkpoint, trigger, on_change)
 
     def metrics(self) -> Metrics | None:
-        """Numbers of the newest complete batch, None before the first: from the run, else from the pane store."""
+        """Numbers of the newest complete batch, None before the first: from the run, else from the pane store.
+
+        Of a replay (``to_df`` over batch DataFrames): of all that has been read of its newest DataFrame.
+        """
+        if self.tally is not None:
+            return self.tally.metrics(self.physical.signature)
         if self.run is not None:
             found: Metrics | None = self.run.metrics(self.name)
             return found

@@ -21,7 +21,7 @@ import muntin
 pytestmark = pytest.mark.spark
 
 SRC = str(Path(muntin.__file__).parents[1])
-MUNTIN = [sys.executable, "-m", "muntin.cli.app"]
+MUNTIN = [sys.executable, "-m", "muntin.cli.start"]
 ENV = {**os.environ, "PYTHONPATH": SRC, "SPARK_LOCAL_IP": "127.0.0.1"}
 SECOND = 1_000_000
 
@@ -50,6 +50,23 @@ def test_sql_over_a_file(tmp_path: Path) -> None:
     rows = [(r["k"], r["total"], r["ts"][17:19]) for r in csv.DictReader(io.StringIO(done.stdout))]
     assert rows[:4] == [("a", "6", "05"), ("b", "4", "05"), ("a", "6", "10"), ("b", "4", "10")]
     assert rows[4:] == [("b", "13", "15"), ("b", "13", "20")]
+
+
+def test_sql_says_what_it_dropped(tmp_path: Path) -> None:
+    """JSON of which the time is text: a time throughout is read as one, anything else is refused."""
+    lines = [{"ts": "2020-01-01T00:00:01Z", "k": 1}, {"ts": None, "k": 1}]
+    (tmp_path / "e.json").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "f.json").write_text("\n".join(json.dumps({"ts": t, "k": 1}) for t in ("yesterday", "today")))
+    pq.write_table(pa.table({"ts": pa.nulls(3, pa.timestamp("us", "UTC")), "k": [1, 2, 3]}), tmp_path / "g.parquet")
+    found = []
+    for name in ("e.json", "f.json", "g.parquet"):
+        arguments = ["SELECT k FROM s [RANGE 1 SECOND]", "--stream", f"s={tmp_path / name}:ts", "--format", "csv"]
+        done = subprocess.run([*MUNTIN, "sql", *arguments], env=ENV, capture_output=True, text=True, timeout=300)
+        told = [line for line in done.stderr.splitlines() if line.startswith("muntin: ")]
+        found.append((done.returncode, len(done.stdout.splitlines()), *told))
+    assert found[0] == (0, 3, "muntin: 1 of 2 rows have no usable event time: dropped")
+    assert found[1][0] == 2 and "column 'ts' is text, which is no time yet" in found[1][2]
+    assert found[2][:2] == (0, 1) and "every row of s was dropped: 3 without a usable event time" in found[2][2]
 
 
 JOB = """

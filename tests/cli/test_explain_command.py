@@ -6,6 +6,8 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -32,7 +34,7 @@ def test_forms() -> None:
         assert (status, err) == (0, "")
         match form:
             case "json":
-                assert json.loads(out)["stages"]
+                assert json.loads(out)["graph"]["vertices"]
             case "svg":
                 assert ET.fromstring(out).tag.endswith("svg")
             case "dot":
@@ -46,8 +48,9 @@ def test_analyze_counts() -> None:
     assert (status, err) == (0, "")
     assert "rows in, " in out and "measured: 50 batches" in out
     found = json.loads(call("explain", f"EXPLAIN ANALYZE {QUERY}", *FLIGHTS, "--format", "json")[1])
-    operators = [v for s in found["stages"] for v in s["values"] if v["kind"] == "operator"]
-    assert operators[-1]["measured"]["rows_out"] == found["measured"]["results"] > 100
+    (result,) = found["results"]
+    root = found["graph"]["vertices"][result["vertex"]]
+    assert root["measured"]["rows_out"] == found["measured"]["results"] > 100
 
 
 def test_sql_with_explain_before_the_text() -> None:
@@ -68,3 +71,43 @@ def test_analyze_of_other_files_is_refused(tmp_path: Path) -> None:
     status, _, err = call("explain", "SELECT k FROM r [NOW]", "--stream", f"r={path}:ts", "--analyze")
     assert status == 2
     assert "ANALYZE" in err
+
+
+def job_of(tmp_path: Path, *texts: str) -> str:
+    queries = "".join(f'[[query]]\nname = "q{i}"\ncql = """{t}"""\n' for i, t in enumerate(texts))
+    path = tmp_path / "job.toml"
+    path.write_text(f'[[stream]]\nname = "flights"\npath = "{sample("flights")}"\nts = "dep"\n{queries}')
+    return str(path)
+
+
+def test_the_graph_of_a_job_shows_what_its_queries_share(tmp_path: Path) -> None:
+    job = job_of(tmp_path, QUERY, QUERY.replace("COUNT(*)", "COUNT(*) + 1"), "SELECT origin FROM flights [NOW]")
+    status, out, err = call("explain", job)
+    assert (status, err) == (0, "")
+    assert "for: q0, q1\n" in out and "for: q2\n" in out and "result of q1: carrier, n, ts <- #" in out
+    found = json.loads(call("explain", job, "--format", "json")[1])
+    assert [r["query"] for r in found["results"]] == ["q0", "q1", "q2"]
+
+
+def test_a_job_with_nothing_to_explain_says_so(tmp_path: Path) -> None:
+    status, _, err = call("explain", job_of(tmp_path))
+    assert status == 2 and "no [[query]] to explain" in err
+    status, _, err = call("explain", job_of(tmp_path, QUERY), "--analyze")
+    assert status == 2 and "takes none of --analyze" in err
+
+
+def test_errors_in_a_job_name_the_query(tmp_path: Path) -> None:
+    status, _, err = call("explain", job_of(tmp_path, QUERY, "SELECT carier FROM flights [NOW]"))
+    assert status == 2 and "query 'q1'" in err and "line 1, column 8" in err
+
+
+def test_a_table_that_changes_is_explained_but_not_analyzed_as_if_it_were_static(tmp_path: Path) -> None:
+    rows = pa.table({"at": pa.array([1], pa.timestamp("us")), "op": ["-"], "k": [1]})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    job = tmp_path / "job.toml"
+    text = '[[table]]\nname = "t"\npath = "t.parquet"\nkind = "relation"\nts = "at"\nop = "op"\nkey = "k"\n'
+    job.write_text(text)
+    status, out, err = call("explain", "SELECT COUNT(*) AS n FROM t", "--job", str(job))
+    assert (status, err) == (0, "") and "updates that change table t, by k" in out
+    status, _, err = call("explain", "SELECT COUNT(*) AS n FROM t", "--job", str(job), "--analyze")
+    assert status == 2 and "t: --analyze takes static tables alone, this one changes" in err

@@ -79,12 +79,25 @@ def test_relative_paths_count_from_the_job_file(tmp_path: Path) -> None:
         (('ts = "dep"\n', ""), r"\(flights\), key ts: is missing"),
         (("shards = 8", "shards = 0"), r"\[session\], key shards: .*greater than or equal to 1, not 0"),
         (("shards = 8", 'shards = "many"'), r"\[session\], key shards: .*integer.*'many'"),
-        (('trigger = "10 seconds"', 'trigger = "often"'), r"\[session\]: 'often' is not a length of time"),
+        (('trigger = "10 seconds"', 'trigger = "often"'), r"\[session\], key trigger: 'often' is not a length of time"),
+        (('trigger = "10 seconds"', 'trigger = "-1 s"'), r"\[session\], key trigger: '-1 s' is negative"),
+        (("maxFilesPerTrigger = 1", "maxFilesPerTriger = 1"), r"\(flights\), key options.maxFilesPerTriger: parquet "
+         r"has no option 'maxFilesPerTriger'. Did you mean maxFilesPerTrigger or"),
+        (('path = "in/flights"\n', ""), r"\[\[stream\]\] 1 \(flights\), key path: is missing: the file or directory"),
+        (('path = "/data/airports"', 'format = "table"'), r"\(airports\), key path: is missing: the table's name"),
+        (('path = "out"', ""), r"\(departures\), key sink.path: is missing"),
+        (('path = "out"', 'path = "out"\nmode = "append to"'), r"key sink.mode: mode is one of append, overwrite"),
+        (('path = "out"', 'path = "out"\nmode = "overwrite"'), r"key sink.mode: parquet is written batch by batch"),
+        (('path = "out"', 'path = "out"\noptions = { compresion = "zstd" }'), r"key sink.options.compresion: .*ssion"),
+        (('granule = "1 second"', 'strategy = "x"'), r"key options.strategy: .*'direct' or 'auto', not 'x'"),
+        (('granule = "1 second"', 'zone = "Mars/Olympus"'), r"key options.zone: there is no time zone 'Mars/Olympus'"),
         (('kind = "nrr"', 'kind = "big"'), r"\[\[table\]\] 1 \(airports\), key kind: .*'static'.*'big'"),
         (('on_bad_time = "fail"', 'on_bad_time = "skip"'), r"key on_bad_time: .*'drop' or 'fail'"),
         (('file = "departures.cql"', 'file = "a"\ncql = "b"'), r"\[\[query\]\] 1 \(departures\): give either cql"),
         (('bounds = "closed"', 'bound = "closed"'), r"key options.bound: unknown key; the keys here are bounds,"),
         (('format = "parquet"\npath = "out"', 'path = "out"'), r"key sink.format: is missing"),
+        (("shards = 8", 'tau = "0 seconds"'), r"\[session\], key tau: .*not positive"),
+        (("shards = 8", 'tau = "soon"'), r"\[session\], key tau: "),
         (("[session]", "[sessions]"), r"key sessions: unknown key; the keys here are session, stream,"),
         (("[[table]]", "[table]"), r"\[table\]: write \[\[table\]\]"),
         (("[session]", "[session"), r"job.toml is not TOML: .*line 2"),
@@ -110,3 +123,25 @@ def test_missing_files(tmp_path: Path) -> None:
     job = load_job(write(tmp_path, GOOD))
     with pytest.raises(ConfigError, match=r"query 'departures': cannot read .*departures.cql: No such file"):
         job.text(job.queries[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "trigger"),
+    [
+        ("available_now", "available_now"),
+        ("10 seconds", "10 seconds"),
+        ("PT5M", "5 minutes"),
+        ("1.5 seconds", "1500 milliseconds"),
+        ("0 seconds", "0 seconds"),
+    ],
+)
+def test_triggers_are_lengths_of_time_in_any_form(tmp_path: Path, given: str, trigger: str) -> None:
+    job = load_job(write(tmp_path, GOOD.replace('trigger = "10 seconds"', f'trigger = "{given}"')))
+    assert job.session.trigger == trigger
+
+
+@pytest.mark.parametrize("options", ['"kafka.bootstrap.servers" = "a:1"', "anything = 1"])
+def test_options_of_clients_and_of_formats_of_others_pass(tmp_path: Path, options: str) -> None:
+    form = "kafka" if "kafka" in options else "org.example.Source"
+    text = GOOD.replace('format = "parquet"\npath = "in/flights"', f'format = "{form}"')
+    assert load_job(write(tmp_path, text.replace("maxFilesPerTrigger = 1", options))).streams[0].options

@@ -21,6 +21,13 @@ def test_line_shows_every_number() -> None:
     ]  # fmt: skip
 
 
+def test_line_shows_updates_that_named_no_row_and_streams_of_which_nothing_was_kept() -> None:
+    numbers = {"batch": 1, "bad": 5, "bad_updates": {"rates": 1200}, "lost": {"clicks": (1000, 12)}}
+    assert line(numbers, 0).split(" | ")[-3:] == [
+        "5 bad", "1,200 bad updates of rates", "EVERY ROW OF A BATCH DROPPED: clicks (1,012 rows)"
+    ]  # fmt: skip
+
+
 def test_watermarks_that_are_no_date() -> None:
     for nothing in (None, -(2**62), 2**63 - 1):
         assert "watermark - " in line({"batch": 0, "watermark": nothing}, 0)

@@ -16,6 +16,7 @@ class FakeRun:
     def __init__(self, looks: int | None, exception: Exception | None = None, kill: int | None = None) -> None:
         self.looks, self.failure, self.kill = looks, exception, kill
         self.stopped = False
+        self.exception: Exception | None = None
 
     def metrics(self) -> dict[str, int]:
         return {"batch": 1, "rows": 2}
@@ -36,24 +37,43 @@ class FakeRun:
         return False
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_stops_cleanly(number: int, status: int) -> None:
     run, out = FakeRun(None, kill=number), io.StringIO()
     before = signal.getsignal(number)
     with running.stops() as asked:
-        assert running.attend(run, asked, out) == status
+        assert running.attend(run, asked, out, quiet=True) == status
     assert run.stopped
-    assert "the next run goes on from there" in out.getvalue()
+    assert out.getvalue().splitlines() == [running.STOPPED]
     assert signal.getsignal(number) is before
 
 
-def test_a_second_signal_does_not_wait() -> None:
+def test_a_second_signal_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(running, "end_now", lambda number, words: ended.append(number))
     with running.stops() as asked:
         os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises(SystemExit) as caught:
-            os.kill(os.getpid(), signal.SIGINT)
-        assert caught.value.code == 130
-    assert asked.number == signal.SIGTERM
+        assert ended == [] and asked.number == signal.SIGTERM
+        os.kill(os.getpid(), signal.SIGINT)
+        assert ended == [signal.SIGINT]
+
+
+def test_a_last_batch_that_fails_is_told() -> None:
+    run, out = FakeRun(None, kill=signal.SIGTERM), io.StringIO()
+    run.exception = DataError("row 7 is bad")
+    with running.stops() as asked:
+        assert running.attend(run, asked, out, quiet=True) == 1
+    assert out.getvalue().splitlines() == ["muntin: the pipeline failed: row 7 is bad"]
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with running.stops() as asked:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert asked.number is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_end_and_failure() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from muntin.cli.job import load_job
@@ -41,7 +42,8 @@ def test_formats_by_extension(tmp_path: Path) -> None:
     (tmp_path / "days" / "b.json").write_text("{}")
     csv = parse_stream(f"a={tmp_path / 'a.csv'}:ts")
     assert (csv.format, csv.options["header"]) == ("csv", "true")
-    assert parse_stream(f"b={tmp_path / 'days'}:ts").format == "json"
+    days = parse_stream(f"b={tmp_path / 'days'}:ts")
+    assert (days.format, days.options) == ("json", {"inferTimestamp": "true"})
 
 
 def test_offline_catalog_of_parquet() -> None:
@@ -57,6 +59,36 @@ def test_offline_catalog_of_parquet() -> None:
 def test_offline_catalog_says_which_time_column_is_missing() -> None:
     with pytest.raises(ConfigError, match=r"there is no column 'time' .*dep, sched_dep"):
         offline_catalog(inputs_of(None, [f"f={sample('flights')}:time"]))
+
+
+def test_offline_catalog_refuses_what_cannot_be_event_time(tmp_path: Path) -> None:
+    columns = {"word": ["x"], "flag": [True], "x": [1.5], "n": [7], "day": pa.array([1], pa.date32())}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    for column, message in {
+        "word": r"'a': column 'word' is text, which is no time yet; read it as one: to_timestamp\(word, pattern\)",
+        "flag": "stream 'a': column 'flag' has type bool, which cannot be event time: that is a timestamp, a date",
+        "x": "has type double, which cannot be event time.* name the column that holds it, or cast this one",
+        "n": "'n' is an integer; say its unit with ts_unit=us, ms or s",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            offline_catalog(inputs_of(None, [f"a={tmp_path / 'a.parquet'}:{column}"]))
+    for setting, unit in ((":n;ts_unit=ms", 1000), (":day", 1)):
+        catalog = offline_catalog(inputs_of(None, [f"a={tmp_path / 'a.parquet'}{setting}"]))
+        assert catalog is not None and catalog.streams[0].ts_unit == unit
+
+
+def test_offline_catalog_of_a_table_that_changes(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"at": pa.array([1], pa.timestamp("us")), "op": ["+"], "k": [1]}), tmp_path / "t.parquet")
+    job = tmp_path / "job.toml"
+    text = '[[table]]\nname = "t"\npath = "t.parquet"\nkind = "relation"\nts = "at"\nop = "op"\nkey = "k"\n'
+    job.write_text(text + 'on_bad_update = "fail"\n')
+    catalog = offline_catalog(inputs_of(load_job(job), []))
+    assert catalog is not None
+    (table,) = catalog.tables
+    assert table.schema.names == ("k",) and table.key == ("k",) and table.on_bad_update == "fail"
+    job.write_text(text.replace('ts = "at"', 'ts = "op"'))
+    with pytest.raises(ConfigError, match="table 't': column 'op' is text, which is no time yet"):
+        offline_catalog(inputs_of(load_job(job), []))
 
 
 def test_csv_needs_spark(tmp_path: Path) -> None:

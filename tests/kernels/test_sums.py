@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from muntin.kernels import sums
+from muntin.kernels.decimals import average, fits_decimal
 
 NOTHING = np.empty(0, np.bool_)
 
@@ -67,20 +68,67 @@ def test_nan_and_infinity_count_only_while_inside() -> None:
     assert math.isnan(got[2]) and math.isnan(got[4]) and math.isnan(got[5])
 
 
-def test_integer_sums_are_128_bits_wide() -> None:
-    rng = Random(7)
-    values = [rng.choice((2**63 - 1, -(2**63), rng.randint(-5, 5))) for _ in range(200)]
+def wide_sums(values: list[int], signs: list[int]) -> list[tuple[np.ndarray, ...]]:
+    """By event: the words of the sum so far, and how many times 2**128 is to be added."""
     n = len(values)
-    low = np.array(values, np.int64)
-    out = [np.empty(n, np.int64) for _ in range(3)]
-    state = [np.zeros(1, np.int64) for _ in range(3)]
-    each, zero = np.arange(1, n + 1), np.zeros(n, np.int64)
-    ones, unweighed = np.ones(n, np.int8), np.empty(0, np.int64)
-    sums.sum_int128(zero, ones, NOTHING, low, low >> 63, unweighed, each, each, *state, zero, *out)
-    got = [int(h) * 2**64 + (int(lo) % 2**64) for lo, h in zip(out[0], out[1], strict=True)]
-    assert got == np.cumsum(np.array(values, object)).tolist()
-    fits = [-(2**63) <= g < 2**63 for g in got]
-    assert sums.fits_int64(out[0], out[1]).tolist() == fits
+    low, high = words_of(values)
+    out = [np.empty(n, np.int64) for _ in range(4)]
+    state = [np.zeros(1, np.int64) for _ in range(4)]
+    each, zero, unweighed = np.arange(1, n + 1), np.zeros(n, np.int64), np.empty(0, np.int64)
+    sums.sum_int128(
+        zero, np.array(signs, np.int8), NOTHING, low, high, unweighed, each, each, *state, zero, *out
+    )  # fmt: skip
+    return out
+
+
+def words_of(values: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    low = np.array([v & (2**64 - 1) for v in values], np.uint64).view(np.int64)
+    return low, np.array([v >> 64 for v in values], np.int64)
+
+
+def numbers(low: np.ndarray, high: np.ndarray, over: np.ndarray) -> list[int]:
+    parts = zip(low.tolist(), high.tolist(), over.tolist(), strict=True)
+    return [o * 2**128 + h * 2**64 + (lo & (2**64 - 1)) for lo, h, o in parts]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_integer_sums_are_exact_beyond_128_bits(seed: int) -> None:
+    rng = Random(seed)
+    extremes = (2**63 - 1, -(2**63), 10**38 - 1, 1 - 10**38, 2**126, 2**127 - 1, -(2**127), 1)
+    values = [rng.choice((*extremes, rng.randint(-5, 5))) for _ in range(200)]
+    signs = [rng.choice((1, 1, -1)) for _ in values]
+    low, high, over, count = wide_sums(values, signs)
+    expected = np.cumsum(np.array([v * s for v, s in zip(values, signs, strict=True)], object)).tolist()
+    assert numbers(low, high, over) == expected
+    assert count.tolist() == np.cumsum(signs).tolist()
+    small = [e for e, o in zip(expected, over.tolist(), strict=True) if o == 0]
+    assert all(-(2**127) <= e < 2**127 for e in small)
+    for digits in (1, 19, 20, 37, 38):
+        assert fits_decimal(low, high, over, digits).tolist() == [abs(e) < 10**digits for e in expected]
+
+
+def test_what_fits_64_bits() -> None:
+    values = [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 0, -1]
+    assert sums.fits_int64(*words_of(values)).tolist() == [True, False, True, False, True, True]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_averages_are_exact_and_rounded_half_up(seed: int) -> None:
+    rng = Random(seed)
+    values = [rng.randint(-(2**b), 2**b) for b in (1, 2, 5, 64, 100, 126, 130, 160) for _ in range(20)]
+    counts = [rng.choice((1, 2, 3, 7, 16, 2**31 - 1, 2**31, 2**40 + 1, 2**62 + 3)) for _ in values]
+    values += [5, -5, 15, -15, 0, 1, -1]  # ties, and signs of what rounds to zero
+    counts += [10, 10, 10, 10, 3, 3, 3]
+    scale = 10 ** rng.randint(0, 4)
+    over = [(v + 2**127) >> 128 for v in values]
+    low, high = words_of([v - o * 2**128 for v, o in zip(values, over, strict=True)])
+    out = [np.empty(len(values), np.int64) for _ in range(3)]
+    average(low, high, np.array(over), np.array(counts), scale, *out)
+    for v, n, got, beyond in zip(values, counts, numbers(out[0], out[1], out[2] * 0), out[2].tolist(), strict=True):
+        exact = Fraction(abs(v) * scale, n)
+        expected = math.floor(exact + Fraction(1, 2)) * (1 if v > 0 else -1)
+        assert (beyond != 0) == (abs(expected) >= 2**127)
+        assert beyond or got == expected
 
 
 def test_distinct_counts_pairs_that_have_rows() -> None:

@@ -11,7 +11,7 @@ import pytest
 from muntin.core.schema import Schema
 from muntin.core.time import SECOND
 from muntin.cql.binder import bind
-from muntin.dataflow import join_layout
+from muntin.dataflow.lowering import join_layout
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Catalog, Stream
@@ -41,7 +41,7 @@ def rows(low: int, high: int, key: int = 1) -> pa.Table:
 
 def held(pipeline: LocalPipeline) -> int:
     """Rows in the state of all stages and shards."""
-    return sum(state.rows() for states in pipeline.states for state in states)
+    return sum(state.rows() for states in pipeline.states for state in states.values())
 
 
 def most_held(pipeline: LocalPipeline) -> int:
@@ -66,7 +66,7 @@ def test_relayed_stages_keep_windows_alone(monkeypatch: pytest.MonkeyPatch) -> N
     """A and B for the pairs, B once more for the way there, A for the way back; no pair."""
     monkeypatch.setattr(join_layout, "SHARDS", RELAYED)
     pipeline = started(TWO_ATTRIBUTES, 2)
-    assert len(pipeline.query.stages) == 4
+    assert pipeline.graph.depth == 4
     assert most_held(pipeline) <= 4 * SIZE
 
 

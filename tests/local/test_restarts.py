@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from generate import Case, draw_case
-from generate_further import draw_further_case
+from generate_further import draw_further_case, draw_repeating_case
 from generate_wide import draw_wide_case
 from stored import Stored
 from test_local_matches_wide import batches_of
@@ -43,9 +43,14 @@ def test_tables_survive_too(kind: str, tmp_path: Path) -> None:
         assert check(seed, tmp_path) != "PLAIN"
 
 
-def check(seed: int, path: Path) -> str:
+def test_tables_that_repeat_themselves_survive_too(tmp_path: Path) -> None:
+    for seed in range(7_000, 7_025):
+        check(seed, tmp_path, draw_repeating_case)
+
+
+def check(seed: int, path: Path, draw: Callable[[int], Case] | None = None) -> str:
     """WITH TABLES, PLAIN or UNSUPPORTED."""
-    case = DRAWS[seed % 3](seed)
+    case = (draw or DRAWS[seed % 3])(seed)
     bound = bind(case.text, case.catalog, case.options)
     try:
         query = with_code(plan_query(bound))

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from generate import draw_case
-from generate_further import draw_further_case
+from generate_further import draw_further_case, draw_repeating_case
 from generate_wide import draw_wide_case
 from test_local_matches import difference, rows_of
 from test_local_matches_wide import batches_of
@@ -19,14 +19,14 @@ from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.reference import run
 
-DRAWS = (draw_case, draw_wide_case, draw_further_case)
+DRAWS = (draw_case, draw_wide_case, draw_further_case, draw_repeating_case)
 
 
 @pytest.mark.parametrize("strategy", ["nt", "direct"])
 @pytest.mark.parametrize("block", range(3))
 def test_a_strategy_changes_no_answer(strategy: str, block: int) -> None:
     for seed in range(2_000 + block * 20, 2_000 + block * 20 + 20):
-        case = DRAWS[seed % 3](seed)
+        case = DRAWS[seed % 4](seed)
         bound = bind(case.text, case.catalog, replace(case.options, strategy=strategy))
         try:
             query = with_code(plan_query(bound))

@@ -93,7 +93,7 @@ def batch(keys: np.ndarray, start: int) -> Batch:
 
 @pytest.mark.parametrize("values", [40, 3_000, 50_000])
 def test_sketches_estimate_distinct_values_of_large_and_small_batches(values: int) -> None:
-    rng, monitor = np.random.default_rng(values), JoinMonitor(chain(), ShardState(), "op0")
+    rng, monitor = np.random.default_rng(values), JoinMonitor(chain(), ShardState())
     empty = [Batch.empty(pa.schema([pa.field(n, pa.int64()) for n in names])) for names in NAMES]
     for step in range(6):
         monitor.arrived([empty[0], batch(rng.integers(0, values, 30_000), step), empty[2]], [0, 30_000, 0])
@@ -102,7 +102,7 @@ def test_sketches_estimate_distinct_values_of_large_and_small_batches(values: in
 
 
 def test_old_values_are_forgotten_within_two_windows() -> None:
-    monitor = JoinMonitor(chain(), ShardState(), "op0")
+    monitor = JoinMonitor(chain(), ShardState())
     empty = [Batch.empty(pa.schema([pa.field(n, pa.int64()) for n in names])) for names in NAMES]
     for step in range(0, 20, 5):
         monitor.arrived([empty[0], batch(np.arange(1000), step), empty[2]], [0, 0, 0])
@@ -113,10 +113,10 @@ def test_old_values_are_forgotten_within_two_windows() -> None:
 
 def test_statistics_survive_in_the_state() -> None:
     state = ShardState()
-    monitor = JoinMonitor(chain(), state, "op0")
+    monitor = JoinMonitor(chain(), state)
     empty = [Batch.empty(pa.schema([pa.field(n, pa.int64()) for n in names])) for names in NAMES]
     monitor.arrived([empty[0], batch(np.arange(500), 1), empty[2]], [0, 500, 0])
     monitor.orders(0)
     monitor.save()
-    again = JoinMonitor(chain(), state, "op0")
+    again = JoinMonitor(chain(), state)
     assert again.found == monitor.found and again.found.lives[1] == 20.0

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.aggregates.panes import ROWS, fold_panes, wanted_of
+from muntin.aggregates.description import ROWS
+from muntin.aggregates.panes import fold_panes, wanted_of
 from muntin.plan.exprs import Agg, Column
 from muntin.state.window_rows import EXP, START, timed
 

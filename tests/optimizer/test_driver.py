@@ -16,7 +16,6 @@ from muntin.optimizer import optimize
 from muntin.optimizer.driver import check_order
 from muntin.optimizer.rule import Rule
 from muntin.optimizer.rules import RULES
-from muntin.optimizer.shape import is_canonical
 from muntin.plan.exprs import Call
 from muntin.plan.nodes import Filter, Join, Node, Output, Project, Scan, SemiJoin, TopK
 from muntin.plan.patterns import Pattern, pattern
@@ -111,15 +110,6 @@ def test_equal_queries_get_equal_plans_and_a_second_run_changes_nothing() -> Non
         once = optimize(query)
         assert optimize(query) == once
         assert optimize(once.query).steps == ()
-
-
-def test_plain_queries_keep_the_planners_shape() -> None:
-    query = bind(JOIN, CATALOG, QueryOptions())
-    assert is_canonical(query.root) and is_canonical(optimize(query).query.root)
-    inner = "SELECT a.k AS k, a.v AS n FROM A a [NOW] WHERE a.v > 0"
-    derived = f"SELECT q.n, b.v FROM ({inner}) AS q, B b [NOW] WHERE q.k = b.k"
-    query = bind(derived, CATALOG, QueryOptions())
-    assert not is_canonical(query.root) and is_canonical(optimize(query).query.root)
 
 
 def test_restore_and_internal_windows_keep_their_structure() -> None:

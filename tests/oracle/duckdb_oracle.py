@@ -5,6 +5,7 @@ Shares no parser, binder, evaluator or window code with Muntin: only the drawn p
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -48,7 +49,36 @@ def _load(connection: duckdb.DuckDBPyConnection, case: Case, name: str, rows: li
 
 def _sql(case: Case, t: int) -> str:
     tables = [f"(SELECT * FROM {s.stream} WHERE {_window(case, s, t)}) AS {s.alias}" for s in case.query.sources]
-    return case.query.body(tables).replace(" DIV ", " // ")
+    return exact_averages(case.query.body(tables).replace(" DIV ", " // "))
+
+
+_AVERAGE = re.compile(r"AVG\((DISTINCT )?(\w+\.m)\)")
+
+
+def exact_averages(text: str) -> str:
+    """AVG of the DECIMAL(9, 2) column as a DECIMAL(13, 6), rounded half up: DuckDB's own is a DOUBLE."""
+    done = ""
+    while (found := _AVERAGE.search(text)) is not None:
+        done, text = done + text[: found.start()], text[found.end() :]
+        keep, text = _filter_of(text)
+        once, column = found.group(1) or "", found.group(2)
+        units = f"(SUM({once}CAST({column} * 100 AS BIGINT)){keep} * 10000)"
+        n = f"COUNT({once}{column}){keep}"
+        rounded = f"sign({units}) * ((2 * abs({units}) + {n}) // (2 * {n}))"
+        done += f"CAST(CAST({rounded} AS DECIMAL(18, 0)) * CAST(0.000001 AS DECIMAL(6, 6)) AS DECIMAL(13, 6))"
+    return done + text
+
+
+def _filter_of(text: str) -> tuple[str, str]:
+    """FILTER (WHERE ...) at the start of a text, and what follows it."""
+    if not text.startswith(" FILTER ("):
+        return "", text
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c == ")" and depth == 0:
+            return text[: i + 1], text[i + 1 :]
+    raise ValueError(f"not closed: {text}")
 
 
 def _window(case: Case, source: Source, t: int) -> str:

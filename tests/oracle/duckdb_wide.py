@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 import duckdb
-from duckdb_oracle import Answer, _ceil, _connection, _load
+from duckdb_oracle import Answer, _ceil, _connection, _load, exact_averages
 from generate_wide import INNER_COLUMNS, SPLIT, TABLE_KINDS, WideCase, WideQuery, WideSource
 
 FOREVER = 2**62
@@ -27,14 +27,13 @@ def wide_answers(case: WideCase, until: int | None = None) -> list[Answer]:
         _load(connection, case, name, rows)
         connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT rowid AS pos, * FROM {name}")
     for name, updates in case.tables.items():
-        _load_versions(connection, name, updates)
+        _load_versions(connection, name, updates, case.key)
     return _Level(case, connection, case.query, until).answers()
 
 
 def wide_rows(case: WideCase, found: list[Answer], until: int | None = None) -> list[Result]:
     """(instant, op, row) as the case's query shows them; ``found``: its answers."""
-    sliding = any(s.slide is not None and not (s.mixed and s.window == "range") for s in case.query.sources)
-    kind = case.query.kind or ("Rstream" if sliding else "changes")
+    kind = _kind(case.query)
     if kind.endswith("-restore"):
         sources = tuple(replace(s, slide=None) for s in case.query.sources)
         continual = replace(case, query=replace(case.query, sources=sources))
@@ -48,6 +47,12 @@ def wide_rows(case: WideCase, found: list[Answer], until: int | None = None) -> 
         out += [(t, op, row) for op, counts in parts[kind] for row in counts.elements()]
         before = now
     return out
+
+
+def _kind(query: WideQuery) -> str:
+    """What the query shows; a bare SELECT the whole answer if a window slides, else changes."""
+    sliding = any(s.slide is not None and not (s.mixed and s.window == "range") for s in query.sources)
+    return query.kind or ("Rstream" if sliding else "changes")
 
 
 def _restored(kind: str, ticks: list[int], steps: list[Answer]) -> list[Result]:
@@ -84,22 +89,32 @@ def _plain(value: Any) -> Any:
     return (_NAN if math.isnan(value) else value + 0.0) if isinstance(value, float) else value
 
 
-def _load_versions(connection: duckdb.DuckDBPyConnection, name: str, updates: list[Any]) -> None:
+def _load_versions(connection: duckdb.DuckDBPyConnection, name: str, updates: list[Any], key: str | None) -> None:
     """A table's rows with the span [since, before) in which each is there."""
+    spans = versions_of(updates, key)
     connection.execute(f"CREATE OR REPLACE TABLE {name} (since BIGINT, before BIGINT, k BIGINT, s VARCHAR, v BIGINT)")
+    for since, before, row in spans:
+        connection.execute(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", [since, before, row["k"], row["s"], row["v"]])
+
+
+def versions_of(updates: list[Any], key: str | None) -> list[tuple[int, int, dict[str, Any]]]:
+    """(since, before, row) for each row that is ever there.
+
+    A deletion of a row that is not there is nothing; with a key a row takes the place of its key's. A row that is there
+    again at the instant at which it went never went."""
     open_: list[tuple[int, dict[str, Any]]] = []
     closed: list[tuple[int, int, dict[str, Any]]] = []
     for update in updates:
         ts, op, row = update if isinstance(update, tuple) else (-FOREVER, "+", update)
+        same = [i for i, (_, r) in enumerate(open_) if (r[key] == row[key] if key else r == row)]
+        at = same[-1] if same else None  # the newest goes: one that came at this instant was never there
+        if at is not None and (key or op == "-"):
+            since, old = open_.pop(at)
+            closed.append((since, ts, old))
         if op == "+":
-            open_.append((ts, row))
-        else:
-            at = next(i for i, (_, r) in enumerate(open_) if r == row)
-            since, _ = open_.pop(at)
-            closed.append((since, ts, row))
-    spans = [*closed, *((since, FOREVER, row) for since, row in open_)]
-    for since, before, row in spans:
-        connection.execute(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", [since, before, row["k"], row["s"], row["v"]])
+            again = next((i for i, (_, before, r) in enumerate(closed) if before == ts and r == row), None)
+            open_.append((ts if again is None else closed.pop(again)[0], row))
+    return [span for span in (*closed, *((since, FOREVER, row) for since, row in open_)) if span[0] < span[1]]
 
 
 @dataclass
@@ -262,20 +277,22 @@ class _Level:
 
     def instants(self) -> list[int]:
         stays = list(chain.from_iterable(self._stays(s) for s in self.query.sources))
-        if not stays:
+        if not stays and not self._passed():
             return []
         beats = [self._beat(s) for s in self.query.sources if _sliding(s)]
         if not beats:
+            # A whole answer is shown again only when something of the query changes.
+            stays = stays if _kind(self.query) == "Rstream" else [*stays, *self._passed()]
             found = {come for _, come, _ in stays} | {gone for _, _, gone in stays if gone is not None}
             return sorted(t for t in found if self.until is None or t <= self.until)
         last = self.end() if self.until is None else self.until
         assert last is not None
-        first = min(come for _, come, _ in stays)
+        first = min(come for _, come, _ in [*stays, *self._passed()])
         return sorted(set(chain.from_iterable(range(_ceil(first, *b), last + 1, b[0]) for b in beats)))
 
     def end(self) -> int | None:
         """The last thing that a row can do: leave a finite window, enter another; results may come to the inner end."""
-        stays = list(chain.from_iterable(self._stays(s) for s in self.query.sources))
+        stays = [*chain.from_iterable(self._stays(s) for s in self.query.sources), *self._passed()]
         beats = [self._beat(s) for s in self.query.sources if _sliding(s)]
         for s in self.query.sources:
             inner_end = self.ends.get(s.alias)
@@ -291,8 +308,10 @@ class _Level:
     def _stays(self, s: WideSource) -> list[Stay]:
         """(source, first instant that sees the row, first that does not), SLIDE in time apart."""
         if s.window == "table":
-            updates = self.case.tables[str(s.of)] if TABLE_KINDS[str(s.of)] == "relation" else []
-            return [(s, ts, None) for ts, _, _ in updates]
+            if TABLE_KINDS[str(s.of)] != "relation":
+                return []
+            spans = versions_of(self.case.tables[str(s.of)], self.case.key)
+            return [(s, t, None) for t in {t for since, before, _ in spans for t in (since, before) if t != FOREVER}]
         if s.window == "rows":
             return self._row_stays(s)
         inner = self.moments.get(s.alias)
@@ -305,6 +324,11 @@ class _Level:
             for _, come, gone in self._time_stays(s, moments)
         ]
         return [(s, come, gone) for come, gone in spans if come is not None and come != gone]
+
+    def _passed(self) -> list[Stay]:
+        """Updates that change nothing: time has come that far all the same."""
+        relations = [s for s in self.query.sources if s.window == "table" and TABLE_KINDS[str(s.of)] == "relation"]
+        return [(s, ts, None) for s in relations for ts, _, _ in self.case.tables[str(s.of)]]
 
     def _time_stays(self, s: WideSource, moments: list[int]) -> list[Stay]:
         length, granule = s.length * self.case.unit, self.case.options.granule
@@ -346,6 +370,6 @@ def _tick(t: str, step: int, origin: int) -> str:
 
 
 def _in_duckdb(text: str) -> str:
-    text = text.replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
+    text = exact_averages(text).replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
     text = text.replace("LEFT SEMI JOIN", "SEMI JOIN").replace("LEFT ANTI JOIN", "ANTI JOIN")
     return re.sub(r"COLLECT\((\S+?)\)", r"COALESCE(list_sort(list(\1) FILTER (\1 IS NOT NULL)), [])", text)

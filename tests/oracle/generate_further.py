@@ -14,11 +14,13 @@ from generate import NAMES
 from generate_wide import (
     Draw,
     Shape,
+    Updates,
     WideCase,
     WideQuery,
     WideSource,
     draw_around,
     draw_inner,
+    draw_wide_query,
     is_inner,
     join,
     link,
@@ -28,12 +30,63 @@ from generate_wide import (
     spread,
     where_of,
 )
+from generate_wide import tables as table_forms
 from user_aggregates import called
 
 
 def draw_further_case(seed: int) -> WideCase:
     """The case of a seed."""
     return draw_around(Random(f"further {seed}"), seed, draw_further_query)
+
+
+def draw_repeating_case(seed: int) -> WideCase:
+    """The case of a seed: tables whose feeds say things twice, and take away what is not there; half of them keyed."""
+    rng = Random(f"repeating {seed}")
+    case = draw_around(rng, seed, repeating)
+    key = "k" if rng.random() < 0.5 else None
+    tables = {n: u if n == "T" else _unclean(rng, u, case.unit) for n, u in case.tables.items()}
+    return replace(case, tables=tables, key=key)
+
+
+def repeating(rng: Random) -> WideQuery:
+    """A query over a table that changes."""
+    while True:
+        query = draw_wide_query(rng) if rng.random() < 0.3 else _over_table(rng)
+        if any(s.window == "table" and s.of != "T" for s in query.sources):
+            return query
+
+
+def _over_table(rng: Random) -> WideQuery:
+    form = rng.choice(("join", "join", "alone", "alone", "self", "except"))
+    if form == "join":
+        return _query(rng, table_forms, Draw(rng, deep=rng.random() < 0.3))
+    kind = rng.choice(("Istream", "Dstream", "Rstream", None, None))
+    sources = [WideSource("R", a, "table") for a in ("r", "q")[: 1 if form == "alone" else 2]]
+    text = {
+        "alone": rng.choice(
+            (
+                "SELECT COUNT(*) AS c0, SUM(r.v) AS c1 FROM {r}",
+                "SELECT r.k AS c0, r.v AS c1 FROM {r} WHERE r.v > 20",
+                "SELECT r.s AS c0, COUNT(*) AS c1, MAX(r.v) AS c2 FROM {r} GROUP BY r.s",
+                "SELECT DISTINCT r.k AS c0 FROM {r}",
+            )
+        ),
+        "self": "SELECT r.k AS c0, r.v AS c1, q.v AS c2 FROM {r} JOIN {q} ON "
+        + rng.choice(("r.k = q.k", "r.s = q.s", "r.s = q.s AND r.k = q.k", "r.v = q.v + 10", "r.v < q.v")),
+        "except": "SELECT r.k AS c0 FROM {r} WHERE r.v > 0 EXCEPT ALL SELECT q.k AS c0 FROM {q} WHERE q.s = 'p'",
+    }[form]
+    return WideQuery(text, tuple(sources), kind)
+
+
+def _unclean(rng: Random, updates: Updates, unit: int) -> Updates:
+    """The updates with some said again, at once or later, and with deletions of rows that are not there."""
+    found = list(updates)
+    for ts, op, row in updates:
+        for _ in range(rng.choice((0, 0, 1, 1, 2))):
+            later = ts + rng.choice((0, 0, 1, 3)) * unit
+            other = rng.choice((row, row, {**row, "v": row["v"] + 100}, {**row, "k": 9}))
+            found.append((later, op if other is row else "-", other))
+    return sorted(found, key=lambda u: u[0])
 
 
 def draw_further_query(rng: Random) -> WideQuery:

@@ -125,11 +125,20 @@ class WideCase(Case):
     """``tables``: by name the rows that are always there, or updates (microseconds, op, row)."""
 
     tables: dict[str, Updates] = field(default_factory=dict)
+    key: str | None = None
+    """The column of which each value has one row in the tables that change; None where tables are bags."""
+
+    def last_instant(self) -> int:
+        if self.streams:
+            return super().last_instant()
+        return max((ts for updates in self.tables.values() for ts, _, _ in updates), default=0)
 
     @property
     def catalog(self) -> Catalog:
         schema = Schema.of(k=pa.int64(), s=pa.string(), v=pa.int64())
-        tables = tuple(Table(n, schema, TABLE_KINDS[n]) for n in self.tables)
+        tables = tuple(
+            Table(n, schema, TABLE_KINDS[n], key=(self.key,) if self.key and n != "T" else ()) for n in self.tables
+        )
         catalog = Catalog(super().catalog.streams, tables, functions=FUNCTIONS)
         for name, text in views_of(self.query, self.unit) if isinstance(self.query, WideQuery) else ():
             catalog = catalog.with_view(name, text)

@@ -14,11 +14,9 @@ class Stored(LocalPipeline):
     def restart(self, store: PaneStore, version: int, rng: Random | None = None) -> None:
         """One task for all shards; with ``rng`` shards are shared out to other tasks at every restart, and each task
         commits its own cells."""
-        cells = {f"q/{i}/{s}": (i, s) for i, states in enumerate(self.states) for s in range(len(states))}
+        cells = self.cells()
         task_of = [rng.randint(0, 2) if rng else 0 for _ in range(self.shards)]
         for task in sorted(set(task_of)):
-            mine = {n: self.states[i][s] for n, (i, s) in cells.items() if task_of[s] == task}
-            store.commit(version, f"t{task}", mine, {"shards": self.shards})
-        self.states = [[] for _ in self.states]
-        for name, state in store.load(version, list(cells)).items():
-            self.states[cells[name][0]].append(state)
+            own = {n: c for n, c in cells.items() if task_of[int(n.rpartition("/")[2])] == task}
+            store.commit(version, f"t{task}", own, {"shards": self.shards})
+        self.restore(store.load(version, list(cells)))

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from generate import Case
-from generate_further import draw_further_case
+from generate_further import draw_further_case, draw_repeating_case
 from generate_wide import WideCase, draw_wide_case
 from test_local_matches import answered_until, difference, rows_of
 from user_aggregates import PLAIN, with_code
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.binder import bind
+from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
-from muntin.dataflow.stage import PhysicalQuery
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.reference import ResultRow, run
@@ -38,7 +38,7 @@ def feeds(case: WideCase) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def batches_of(case: Case, query: PhysicalQuery, rng: Random, most: int) -> list[dict[str, pa.Table]]:
+def batches_of(case: Case, query: QueryPlan, rng: Random, most: int) -> list[dict[str, pa.Table]]:
     """The rows of the streams and tables that the query reads, cut at random; static tables come first."""
     known = {s.name: s for s in query.streams}
     every = case.streams | (feeds(case) if isinstance(case, WideCase) else {})
@@ -68,7 +68,8 @@ def answered(case: WideCase, query: BoundQuery, until: int) -> int:
     moved = [max((u[0] for u in case.tables[name]), default=None) for name in sorted(read)]
     if None in moved:
         return until
-    return max(until, min([answered_until(case, until), *(at - 1 for at in moved)]))
+    streams = [answered_until(case, until)] if case.streams else []
+    return max(until, min([*streams, *(at - 1 for at in moved)]))
 
 
 def check(seed: int, draw: Callable[[int], WideCase] = draw_wide_case) -> str:
@@ -123,13 +124,19 @@ def test_local_equals_reference_on_what_the_wide_draw_leaves_out(block: int) -> 
 
 
 @pytest.mark.parametrize("block", range(4))
+def test_local_equals_reference_where_tables_repeat_themselves(block: int) -> None:
+    found = Counter(check(seed, draw_repeating_case) for seed in range(block * 50, block * 50 + 50))
+    assert found["UNSUPPORTED"] <= MOST_UNSUPPORTED * 50
+
+
+@pytest.mark.parametrize("block", range(4))
 def test_local_equals_reference(block: int) -> None:
     found = Counter(check(seed) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= MOST_UNSUPPORTED * 50
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [draw_wide_case, draw_further_case])
+@pytest.mark.parametrize("draw", [draw_wide_case, draw_further_case, draw_repeating_case])
 @pytest.mark.parametrize("block", range(8))
 def test_local_equals_reference_on_many(block: int, draw: Callable[[int], WideCase]) -> None:
     for seed in range(300 + block * 125, 300 + block * 125 + 125):

@@ -20,8 +20,8 @@ from test_local_matches_wide import answered, feeds
 from muntin.core.errors import UnsupportedError
 from muntin.core.time import NEVER
 from muntin.cql.binder import bind
+from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_as_written, plan_query
-from muntin.dataflow.stage import PhysicalQuery
 from muntin.plan.nodes import BoundQuery
 from muntin.reference import ResultRow, run
 from muntin.state.pane_store import PaneStore
@@ -34,7 +34,7 @@ MOST_UNSUPPORTED = 0.02
 Batches = list[dict[str, list[dict[str, Any]]]]
 
 
-def batches_of(case: WideCase, query: PhysicalQuery, rng: Random) -> Batches:
+def batches_of(case: WideCase, query: QueryPlan, rng: Random) -> Batches:
     """Rows and the tables' updates in random cuts; what never changes comes with the first."""
     used = {s.name: s.static for s in query.streams}
     given = {name: rows for name, rows in (case.streams | feeds(case)).items() if name in used}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_multiway_joins import check
 
-from muntin.dataflow import join_layout
+from muntin.dataflow.lowering import join_layout
 from muntin.operators.joins import join_statistics
 from muntin.operators.joins.order import Orders
 
@@ -53,6 +53,6 @@ def test_relayed_stages_are_among_the_layouts(monkeypatch: pytest.MonkeyPatch) -
     plans = []
     for case in map(draw_join_case, range(20_100, 20_160)):
         plan = plan_as_written(bind(case.text, case.catalog, case.options))
-        plans.append([op for s in plan.stages for op in s.ops if isinstance(op, GraphJoin)])
-    assert sum(any(op.borrows for op in ops) for ops in plans) >= 5
+        plans.append([v.op for v in plan.vertices if isinstance(v.op, GraphJoin)])
+    assert sum(any(op.passing for op in ops) for ops in plans) >= 5
     assert sum(any(op.bands for op in ops) for ops in plans) >= 3

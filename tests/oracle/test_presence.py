@@ -11,8 +11,8 @@ from user_aggregates import PLAIN
 
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
+from muntin.optimizer.presence import never_null
 from muntin.plan.catalog import Catalog, Stream
-from muntin.plan.presence import never_null
 from muntin.reference import run
 
 A = Stream("A", Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64()), "ts")

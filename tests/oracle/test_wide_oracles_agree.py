@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from duckdb_wide import wide_answers, wide_rows
-from generate_further import draw_further_case
+from generate_further import draw_further_case, draw_repeating_case
 from generate_wide import WideCase, draw_wide_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +53,12 @@ def test_reference_equals_duckdb(block: int) -> None:
 def test_reference_equals_duckdb_on_what_the_wide_draw_leaves_out(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed, draw_further_case)
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_reference_equals_duckdb_where_tables_repeat_themselves(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        check(seed, draw_repeating_case)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
 from muntin.plan.aggregates import evaluator
 from muntin.plan.catalog import AggregateFunction
 
@@ -64,6 +64,6 @@ def called(name: str, arg: str) -> str:
     return f"<<{name}({arg})|{sql}>>"
 
 
-def with_code(query: PhysicalQuery) -> PhysicalQuery:
+def with_code(query: QueryPlan) -> QueryPlan:
     """The query with the code of every aggregate."""
     return replace(query, functions=tuple(CODE.items()))

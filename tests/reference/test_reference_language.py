@@ -117,8 +117,23 @@ def test_a_static_table_is_always_there_and_marks_no_instants():
 
 
 def test_a_table_cannot_lose_a_row_that_it_does_not_have():
-    with pytest.raises(DataError, match="not in it"):
-        ran("SELECT n FROM Rel", {}, tables={"Rel": [up(1, "-", 1, "a")]})
+    feed = {"Rel": [up(1, "-", 1, "a"), up(2, "+", 1, "a"), up(3, "-", 1, "a"), up(4, "-", 1, "a"), up(5, "+", 1, "a")]}
+    assert ran("SELECT n FROM Rel", {}, tables=feed) == [(2, "+", ("a",)), (3, "-", ("a",)), (5, "+", ("a",))]
+    assert ran("SELECT COUNT(*) AS n FROM Rel", {}, tables=feed)[0] == (1, "+", (0,))
+    strict = Catalog(tables=(Table("Rel", FACTS, "relation", on_bad_update="fail"),))
+    with pytest.raises(DataError, match=r"table 'Rel'.*not there.*'k': 1"):
+        run(bind("SELECT n FROM Rel", strict), {}, tables={"Rel": feed["Rel"][:1]})
+
+
+def test_a_row_replaces_the_one_of_its_key_and_a_repeat_changes_nothing():
+    keyed = Catalog(tables=(Table("Rel", FACTS, "relation", key=("k",)),))
+    feed = [up(1, "+", 1, "a"), up(2, "+", 1, "a"), up(3, "+", 1, "b"), up(4, "-", 1, "whatever"), up(5, "-", 1, "b")]
+    feed += [up(6, "+", 2, "c"), up(6, "-", 2, "c"), up(7, "+", 3, "d"), up(7, "+", 3, "e")]
+    shown = run(bind("SELECT n FROM Rel", keyed), {}, tables={"Rel": feed})
+    told = [(1, "+", "a"), (3, "-", "a"), (3, "+", "b"), (4, "-", "b"), (7, "+", "e")]
+    assert shown == [(t * SECONDS, op, (n,)) for t, op, n in told]
+    whole = run(bind("Rstream(SELECT n FROM Rel)", keyed), {}, tables={"Rel": feed})
+    assert whole == [(t * SECONDS, None, (n,)) for t, n in ((1, "a"), (3, "b"), (7, "e"))]
 
 
 # --- negation, sub-queries, sets --------------------------------------------------------------------------------------

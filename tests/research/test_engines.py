@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.optimizer import cost
-from muntin.research.engines import naive
+from muntin.research.engines import naive, product_runs
 from muntin.research.engines.choose import (
     NEGATION,
     NEGATION_AND_JOIN,
@@ -19,7 +20,7 @@ from muntin.research.engines.choose import (
     join_question,
     statistics_of,
 )
-from muntin.research.engines.compare import Point, equal_answers, equal_naive, own_choice, run_point
+from muntin.research.engines.compare import equal_answers, equal_naive, run_point
 from muntin.research.engines.deltas import CountingDelta, DeltaStar, NaiveDelta, replay
 from muntin.research.engines.engine import (
     DIRECT,
@@ -77,7 +78,7 @@ def test_the_naive_check_notices_wrong_answers() -> None:
 
 
 def test_equal_answers_notices_one_wrong_instant() -> None:
-    point = run_point(join_of(2), synthetic(200, 2, sources=8), 20, (NT, UPA), 1)
+    point = run_point(join_of(2), synthetic(200, 2, sources=8), 20, (NT, UPA))
     assert equal_answers([point]).ok
     log = point.measures["UPA"].log.copy()
     log[17, 1] += 1
@@ -85,17 +86,31 @@ def test_equal_answers_notices_one_wrong_instant() -> None:
     assert not equal_answers([point]).ok
 
 
-def made_up(work: dict[str, float], seconds: dict[str, float]) -> Point:
-    empty = measure(join_of(1), synthetic(40, 2), 10, NT)
-    return Point(10, {n: replace(empty, work=work[n], seconds=seconds[n]) for n in work})
+def counted(work: int, rows: list[int], settled: str = "nt") -> product_runs.Counted:
+    changes = pa.table({"n": rows})
+    totals = product_runs.Totals(work, 0, 0, 0, 0, 0.0)
+    return product_runs.Counted(settled, totals, changes, np.array(rows))
 
 
-def test_the_own_choice_is_held_against_the_better_rival() -> None:
-    same = {"NT": 10.0, "DIRECT": 20.0, "own": 10.9}
-    slow = {**same, "own": 11.1}
-    assert [c.ok for c in own_choice([made_up(same, same)], ("NT", "DIRECT"))] == [True, True]
-    assert [c.ok for c in own_choice([made_up(same, slow)], ("NT", "DIRECT"))] == [True, False]
-    assert [c.ok for c in own_choice([made_up(slow, same)], ("NT", "DIRECT"))] == [False, True]
+def test_the_product_s_own_choice_is_held_against_the_better_rival() -> None:
+    runs = {"upa": counted(5, [1, 2]), "nt": counted(10, [2, 1]), "direct": counted(20, [1, 2])}
+    near, far = (product_runs.ProductPoint(10, {**runs, "auto": counted(w, [1, 2])}, {"nt": 7.0}) for w in (11, 12))
+    assert product_runs.own_choice([near]).ok
+    check = product_runs.own_choice([near, far])
+    assert not check.ok and "auto 12" in check.reason and "at most 2.40 of the best of all" in check.measured
+    assert product_runs.equal_strategies([near]).ok  # the order inside an instant does not matter
+    assert not product_runs.equal_strategies([near], [np.array([1, 2])]).ok
+    wrong = replace(near, runs={**near.runs, "nt": counted(10, [2, 2])})
+    assert not product_runs.equal_strategies([wrong]).ok
+
+
+def test_strategies_change_what_the_meter_counts() -> None:
+    text = distinct_question("source").text
+    point = product_runs.run_point(text, synthetic(400, 1, sources=30), 200)
+    upa, nt, direct = (point.runs[s].totals for s in ("upa", "nt", "direct"))
+    assert upa.negative < nt.negative and upa.rows_in < nt.rows_in
+    assert direct.looked > upa.looked and direct.rows_in == upa.rows_in  # direct looks through what upa bisects
+    assert point.runs["upa"].rows.max() <= 30
 
 
 def test_work_is_what_the_structures_touch() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from muntin.engine.meter import Counter
 from muntin.plan.patterns import Pattern
 from muntin.research import Setting, chosen, reproduce
 from muntin.research.engines.compare import Point
@@ -15,12 +17,13 @@ from muntin.research.engines.engine import NT, join_of, measure
 from muntin.research.engines.workload import synthetic
 from muntin.research.harness import Check
 from muntin.research.monitor import observed
-from muntin.research.product import Row
+from muntin.research.product import Metered, Row
 from muntin.research.registry import known
 from muntin.research.thesis import (
     t01,
     t02,
     t03,
+    t04,
     t05,
     t06,
     t09,
@@ -41,12 +44,16 @@ from muntin.research.thesis import (
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
 
+DIFFER = frozenset(("T4", "T6", "T36", "T37", "T38", "G4", "G7", "G11", "G12", "G13", "G15", "G16"))
+"""Entries of which a claim does not hold on the given workload; that of another one would be news."""
+
+
 @pytest.mark.parametrize("name", known())
 def test_smoke(name: str) -> None:
     (record,) = reproduce(chosen([name]), Setting(smoke=True), lambda r: None)
-    # times depend on what else the machine does; the command itself judges them
-    failed = [c for c in record.checks if not c.ok and " in time " not in c.criterion]
-    assert record.checks and not failed, record.line
+    assert record.checks and record.verdict == ("DIFFERS" if name in DIFFER else "PASS"), record.line
+    assert all(c.ok or c.reason for c in record.checks)
+    assert json.loads(json.dumps(record.figures)) is not None
 
 
 @pytest.mark.real
@@ -54,7 +61,7 @@ def test_smoke(name: str) -> None:
 def test_real_flows() -> None:
     (record,) = reproduce(chosen(["T20"]), Setting(smoke=True, shared=SHARED), lambda r: None)
     real = [c for c in record.checks if c.criterion.startswith("on real flows")]
-    assert len(real) == 2 and all(c.ok for c in real)
+    assert len(real) == 1 and all(c.ok for c in real)
     assert any(note.startswith("real flows, window") for note in record.notes)
 
 
@@ -63,20 +70,36 @@ def oks(checks: tuple[Check, ...]) -> list[bool]:
 
 
 def test_t1_to_t6_can_fail() -> None:
-    assert oks(t01.judge([75, 75, 73])) == [True, True]
-    assert not t01.judge([75, 75, 75])[0].ok
+    right, late = [75, 75, 73], [75, 75, 75]
+    assert oks(t01.judge({"upa": right, "nt": right}, late)) == [True, True]
+    assert oks(t01.judge({"upa": right, "nt": late}, right)) == [False, False]
     fifo = [Row(t, "+", (t,), t + 10) for t in range(5)]
     assert t02.overtakings(fifo) == 0
     assert t02.overtakings([*fifo, Row(6, "+", (9,), 11)]) == 1
-    assert oks(t03.judge(set(range(2, 61, 2)), set(range(3, 61, 3)))) == [True, True]
-    assert not t03.judge(set(range(2, 61, 2)), set(range(4, 61, 4)))[0].ok
+    twos, threes, fours = ({t: (t,) for t in range(step, 61, step)} for step in (2, 3, 4))
+    assert oks(t03.judge(twos, threes, twos)) == [True, True, True]
+    assert oks(t03.judge(twos, fours, twos)) == [False, True, True]
+    assert oks(t03.judge(twos, threes, threes)) == [True, False, True]
+    assert not t03.judge(twos, threes, {**twos, 12: (0,)})[2].ok
+    assert t04.judge_product([9, 9, 18, 18], 80).ok and not t04.judge_product([9, 10, 18, 18], 80).ok
+    assert not t04.judge_product([19, 19, 18, 18], 80).ok
+    assert t04.differing({1: [(11,)]}, {1: [(11,)], 2: [(11,)]}) == 0
+    assert t04.differing({1: [(11,)]}, {1: [(11,)], 2: []}) == 1
     assert oks(t05.judge(1, 0, 100, False)) == [False, False, False]
     assert t05.replay(printed=True, steps=800) > 0
-    (nt, _), (direct, _) = t06.replay(True, 60), t06.replay(False, 60)
-    assert all(oks(t06.judge(nt, direct, True)))
-    nt.seen["join"] += 1
-    del nt.undone[max(nt.undone, key=nt.undone.__getitem__)]
-    assert oks(t06.judge(nt, direct, False)) == [False, False, False]
+    changes = [Row(1, "+", (3,))]
+    nt, direct = run_of(changes, (20, 60, 30), (60, 9, 4)), run_of(changes, (10, 30, 0), (30, 5, 2))
+    assert all(oks(t06.judge(nt, direct)))
+    assert oks(t06.judge(run_of([], (21, 60, 31), (60, 9, 4)), direct)) == [False, False, False, False]
+    assert oks(t06.judge(run_of(changes, (20, 90, 45), (90, 9, 4)), direct)) == [False, True, False, True]
+    assert [bool(c.reason) for c in t06.judge(nt, direct)] == [True, False, True, False]
+
+
+def run_of(changes: list[Row], join: tuple[int, int, int], aggregate: tuple[int, int, int]) -> Metered:
+    """A made-up run: rows in, rows out, negative ones of the join and of the aggregate."""
+    each = zip(("WindowJoin", "GroupAggregate"), (join, aggregate), strict=True)
+    counters = tuple((n, Counter(rows_in=c[0], rows_out=c[1], negative=c[2])) for n, c in each)
+    return Metered("nt", changes, counters, [])
 
 
 def test_the_monitor() -> None:
@@ -92,6 +115,16 @@ def test_the_monitor() -> None:
 
 def test_t9_to_t13_can_fail() -> None:
     assert not t09.judge({"join": Pattern.STR}, {"join": (Pattern.WK,)})[0].ok
+    assert not t09.judge_labels({"DISTINCT": Pattern.WK}, {"DISTINCT": Pattern.STR}).ok
+    assert t09.judge_labels({"DISTINCT": Pattern.WK}, {"DISTINCT": Pattern.WKS}).ok
+    negative, plain = run_of([], (2, 2, 1), (2, 2, 1)), run_of([], (2, 2, 0), (2, 2, 1))
+    by = {"upa": plain, "nt": negative, "direct": plain, "auto": plain}
+    assert oks(t09.judge_strategies({"join": by})) == [True, True]
+    other = run_of([Row(1, "+", (1,))], (2, 2, 1), (2, 2, 1))
+    assert oks(t09.judge_strategies({"join": {**by, "direct": other}})) == [False, False]
+    assert not t09.judge_strategies({"join": {**by, "nt": plain}})[1].ok
+    late = [Row(1, "+", (1,), 11), Row(2, "+", (2,), 9)]
+    assert t09.of_intervals(late) is Pattern.WK
     right = {name: trace for name, (_, trace) in t10.CASES.items()}
     assert all(oks(t10.judge(right)))
     assert oks(t10.judge({**right, "internal sliding": right["external sliding"]})) == [True, True, False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -14,10 +15,11 @@ from typer.testing import CliRunner
 from muntin.cli.app import app
 from muntin.core.errors import ConfigError
 from muntin.research import registry
-from muntin.research.harness import Check, Entry, Outcome, Plot, Record, Setting, reproduce
+from muntin.research.harness import Check, Entry, Outcome, Plot, Record, Setting, reproduce, tally
 from muntin.research.plots import draw, require_matplotlib
 
 GOOD, BAD = Check("x < 2", "x 1", True), Check("y < 2", "y 3", False)
+OTHER = Check("z < 2", "z 4", False, "4 visits to each of z")
 
 
 def entry(name: str, *checks: Check) -> Entry:
@@ -38,6 +40,15 @@ def test_verdicts() -> None:
     assert found[0].line == "A1 | a claim | x 1 | a criterion | PASS"
     assert found[1].measured == "NOT y < 2: y 3"
     assert found[3].measured == "ValueError: no data"
+
+
+def test_a_claim_that_does_not_hold_differs_for_a_reason_and_what_is_wrong_fails() -> None:
+    holds = replace(OTHER, ok=True)
+    found = records(entry("A1", GOOD, OTHER), entry("A2", OTHER, BAD), entry("A3", holds), entry("A4"))
+    assert [r.verdict for r in found] == ["DIFFERS", "FAIL", "PASS", "NOTHING TO REPRODUCE"]
+    assert found[0].line == "A1 | a claim | DIFFERS z < 2: z 4 (4 visits to each of z) | a criterion | DIFFERS"
+    assert found[1].measured == "NOT y < 2: y 3; DIFFERS z < 2: z 4 (4 visits to each of z)"
+    assert tally(found) == "1 PASS, 1 DIFFERS, 1 FAIL, 1 NOTHING"
 
 
 def test_an_alias_is_its_own_record_of_one_run() -> None:
@@ -72,21 +83,32 @@ def call(*arguments: str) -> tuple[int, str, str]:
 def test_the_command(tmp_path: Path) -> None:
     file = tmp_path / "records.json"
     status, out, _ = call("T13", "t3", "--json", str(file), "--smoke")
-    assert status == 0
-    assert [line.split(" | ")[0] for line in out.splitlines()] == ["T13", "T3"]
-    assert all(line.endswith(" | PASS") for line in out.splitlines())
+    *lines, last = out.splitlines()
+    assert status == 0 and last == "2 PASS, 0 DIFFERS, 0 FAIL, 0 NOTHING"
+    assert [line.split(" | ")[0] for line in lines] == ["T13", "T3"]
+    assert all(line.endswith(" | PASS") for line in lines)
     found = json.loads(file.read_text())
     assert [r["id"] for r in found] == ["T13", "T3"]
-    assert {"id", "claim", "measured", "criterion", "verdict"} <= set(found[0])
+    assert {"id", "claim", "measured", "criterion", "verdict", "figures"} <= set(found[0])
 
 
-def test_the_command_fails_when_an_entry_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("check", "status", "said", "counts"),
+    [
+        (BAD, 1, "NOT y < 2: y 3 | a criterion | FAIL", "0 PASS, 0 DIFFERS, 1 FAIL, 0 NOTHING"),
+        (OTHER, 0, f"{OTHER.told} | a criterion | DIFFERS", "0 PASS, 1 DIFFERS, 0 FAIL, 0 NOTHING"),
+        (None, 0, " | a criterion | NOTHING TO REPRODUCE", "0 PASS, 0 DIFFERS, 0 FAIL, 1 NOTHING"),
+    ],
+)
+def test_the_command_s_status_by_verdict(
+    check: Check | None, status: int, said: str, counts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = ModuleType("made_up")
-    module.ENTRY = entry("T13", BAD)  # type: ignore[attr-defined]
+    module.ENTRY = entry("T13", *([check] if check else []))  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "made_up", module)
     monkeypatch.setitem(registry.MODULES, "T13", "made_up")
-    status, out, _ = call("T13")
-    assert (status, out) == (1, "T13 | a claim | NOT y < 2: y 3 | a criterion | FAIL\n")
+    found, out, _ = call("T13")
+    assert (found, out) == (status, f"T13 | a claim | {said}\n{counts}\n")
 
 
 def test_unknown_entries() -> None:

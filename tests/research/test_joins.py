@@ -27,6 +27,8 @@ def test_g1_and_g3_can_fail() -> None:
     assert oks(g03.judge(g03.TABLE_4, g03.TABLE_4)) == [True, True]
     wrong = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
     assert oks(g03.judge(wrong, wrong)) == [False, False]
+    other = ((0, 2, 1), (1, 2, 0), (2, 1, 0))
+    assert tuple(g03.observed(other, origin) for origin in range(3)) == other  # read off what the run did
 
 
 def test_g5_can_fail() -> None:
@@ -58,10 +60,12 @@ def test_g7_can_fail() -> None:
     assert oks(g07.judge_model(late)) == [False, True, False, False, False]
     assert not g07.judge_model({**points, 9: replace(points[9], general=1e6)})[1].ok
     one, two = LazyCosts(30, 10, 10), LazyCosts(20, 25, 19)
-    good = {1: g07.Counted(one, two, {5}), 50: g07.Counted(two, one, {9})}
+    good = {1: g07.Counted(one, two, two, {5}), 50: g07.Counted(two, one, one, {9})}
     assert oks(g07.judge_counts(good)) == [True] * 4
-    bad = {1: g07.Counted(LazyCosts(9, 10, 10), one, {5}), 50: g07.Counted(LazyCosts(26, 25, 19), two, {9, 8})}
+    bad = {1: g07.Counted(LazyCosts(9, 10, 10), one, one, {5})}
+    bad[50] = g07.Counted(LazyCosts(26, 25, 19), two, two, {9, 8})
     assert oks(g07.judge_counts(bad)) == [False] * 4
+    assert [bool(c.reason) for c in g07.judge_counts(bad)] == [True, True, False, False]  # wrong results have no excuse
 
 
 def test_g8_to_g10_can_fail() -> None:
@@ -83,6 +87,8 @@ def test_g8_to_g10_can_fail() -> None:
 
 def test_g15_and_t33_can_fail() -> None:
     assert oks(g15.judge({"a": (9, 10), "b": (10, 10)}, 9, 10)) == [False, True, False]
+    unequal = g15.judge({g15.UNEQUAL: (2, 10), g15.RANK: (10, 10)}, 10, 10)
+    assert oks(unequal) == [False, True, True] and "10 of 10" in unequal[0].reason
     wrong = [(order[::-1], cost) for order, cost in g15.eager_trials(g15.instances(20, 1), g15.by_rank)]
     assert g15.optimal(wrong) < 20
     both, best = (t33.CORRECTED, t33.PRINTED), [t33.CORRECTED[0], t33.PRINTED[0]]

@@ -1,4 +1,7 @@
-"""A pipeline in a process of its own, to be killed (see ``processes``): ``python kill_job.py DIRECTORY MASTER``."""
+"""A pipeline in a process of its own, to be killed (see ``processes``): ``python kill_job.py DIRECTORY MASTER``.
+
+MASTER "": the one that ``local_spark`` takes by itself.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ QUERIES = {
 def main(where: Path, master: str) -> None:
     from muntin.session import Session, local_spark
 
-    spark = local_spark(memory="1g", master=master)
+    spark = local_spark(2, "1g", master=master or None)
     session = Session(spark, shards=4)
     for name in ("a", "b"):
         session.stream(name, Feed(spark, where / "in" / name).live(), slack="2 seconds")

@@ -162,6 +162,17 @@ def test_explain_names_the_streams(spark: Any, source: Feed) -> None:
     assert session.queries["q"].schema.names == ("k", "n", "ts")
 
 
+def test_a_session_explains_its_queries_together(spark: Any, source: Feed) -> None:
+    session = Session(spark)
+    session.stream("a", source.live())
+    with pytest.raises(ConfigError, match="there is no query to explain"):
+        session.explain()
+    session.sql(TEXT, name="one")
+    session.sql(TEXT.replace("COUNT(*)", "COUNT(*) + 1"), name="two")
+    assert "for: one, two\n" in session.explain() and "result of two: k, n, ts" in session.explain()
+    assert [r["query"] for r in json.loads(session.explain(form="json"))["results"]] == ["one", "two"]
+
+
 def test_explain_analyze_runs_over_batch_dataframes(spark: Any, source: Feed) -> None:
     session = Session(spark)
     session.stream("a", source.replay())

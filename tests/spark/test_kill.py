@@ -29,6 +29,14 @@ def test_killed_and_restarted_gives_the_undisturbed_rows(tmp_path: Path, kills: 
     assert_undisturbed(tmp_path, inputs)
 
 
+def test_a_worker_that_is_killed_at_work_does_not_end_the_run(tmp_path: Path) -> None:
+    """On one machine Spark gives a task one attempt, unless it is told otherwise."""
+    inputs, passes = put_input(tmp_path, 5), tmp_path / "passes"
+    finish(start(tmp_path, {"MUNTIN_FAULT": f"manifest:before:6:{passes}"}, master=""), tmp_path)
+    assert passes.stat().st_size > 6
+    assert_undisturbed(tmp_path, inputs)
+
+
 def live_and_die(where: Path, point: str | None, rng: random.Random, passes: Path) -> bool:
     """One life: killed at the n-th pass of a fault point, or a random while after a batch was planned."""
     count = rng.randint(1, 4)

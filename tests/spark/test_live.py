@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,7 @@ def test_event_times_of_other_types(spark: Any, feed: Callable[[str], Feed]) -> 
     wanted = bag(replayed(spark, {"a": feed("a").put(rows)}, [SLIDE])[0])
     df = feed("a").replay()
     forms = {
-        "text": ("CAST(ts AS STRING)", {}),
+        "text that was read": ("to_timestamp(CAST(ts AS STRING))", {}),
         "ntz": ("CAST(ts AS TIMESTAMP_NTZ)", {}),
         "us": ("unix_micros(ts)", {"ts_unit": "us"}),
     }
@@ -194,6 +195,46 @@ def test_stop_lets_the_batch_finish(spark: Any, inputs: dict[str, Feed], tmp_pat
     assert not run.active and run.exception is None
     commits = [int(p.name) for p in (tmp_path / "cp" / "commits").iterdir() if p.name.isdigit()]
     assert sorted(seen) == sorted(commits)
+
+
+def test_stop_is_quiet_where_the_source_has_more(spark: Any, tmp_path: Path) -> None:
+    """What ends the batch under way must be short: Spark searches its text with a pattern that recurs."""
+    jvm = spark._jvm
+    said, err = jvm.java.io.ByteArrayOutputStream(), jvm.java.lang.System.err
+    jvm.java.lang.System.setErr(jvm.java.io.PrintStream(said))
+    try:
+        session = Session(spark, shards=2)
+        rate = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+        session.stream("a", rate.selectExpr("timestamp AS ts", "value AS v"))
+        session.sql("SELECT COUNT(*) AS n FROM a [RANGE 5 SECONDS SLIDE 1 SECOND]").write("blackhole")
+        run = session.start(str(tmp_path / "cp"))
+        while run.metrics() is None:
+            run.await_termination(0.1)
+        run.stop()
+        run.await_termination()
+    finally:
+        jvm.java.lang.System.setErr(err)
+    assert not run.active and run.exception is None
+    assert "StackOverflowError" not in said.toString() and "Exception in thread" not in said.toString()
+
+
+def test_a_sink_that_fails_in_the_last_batch_is_no_clean_stop(
+    spark: Any, inputs: dict[str, Feed], tmp_path: Path
+) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    def sink(df: Any, batch: int) -> None:
+        started.set()
+        go.wait(60)
+        raise LookupError("the shelf is gone")
+
+    session = session_over(spark, inputs, live=True)
+    session.sql(SLIDE).write(foreach_batch=sink)
+    run = session.start(str(tmp_path / "cp"))
+    assert started.wait(120)
+    threading.Timer(0.5, go.set).start()
+    run.stop()
+    assert isinstance(run.exception, LookupError)
 
 
 def test_a_named_source_joins_at_a_restart(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest_spark import SECOND, Feed, bag, events
 
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, StoreError
 from muntin.session import Session
 from muntin.spark.outlets import Outlet, Part, discard, publish, same_in_parquet
 from muntin.spark.sinks import Sink
@@ -70,11 +70,44 @@ def test_a_part_that_is_cut_off_is_never_seen(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "batch=0").iterdir() if p.name.startswith(".")] == []
 
 
+def test_files_that_went_before_they_were_published_are_an_error(tmp_path: Path) -> None:
+    outlet = Outlet("parquet", str(tmp_path))
+    put(outlet, 3, "part-0", ROWS)
+    publish(outlet, 3)
+    with pytest.raises(StoreError, match="_batch=3, which the workers wrote a moment ago, is gone"):
+        publish(outlet, 3)
+    assert written(tmp_path).equals(ROWS)
+
+
 def test_a_black_hole_counts(tmp_path: Path) -> None:
     part = Part(Outlet("blackhole"), ROWS.schema, 0, "part-0")
     part.write(ROWS.to_batches()[0])
     part.close(even_if_empty=True)
     assert part.rows == 3 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_formats_of_text_keep_microseconds(spark: Any, tmp_path: Path, form: str) -> None:
+    """Also where the zone of the session is at an odd offset; a format that the user gives is theirs."""
+    rows = (
+        "SELECT TIMESTAMP'2020-01-01 00:00:00.000001 UTC' AS ts, TIMESTAMP_NTZ'2020-01-01 00:00:00.999999' AS n, 1 v "
+        "UNION ALL SELECT TIMESTAMP'1801-01-01 00:00:00.5 UTC', TIMESTAMP_NTZ'1801-01-01 00:00:00', 2"
+    )
+    schema = "ts TIMESTAMP, n TIMESTAMP_NTZ, v INT"
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        for number, other in enumerate(("UTC", "Asia/Kathmandu", "America/New_York")):
+            spark.conf.set("spark.sql.session.timeZone", other)
+            df = spark.sql(rows)
+            Sink(form, str(tmp_path / "out")).write(df, number)
+            back = spark.read.format(form).schema(schema).load(str(tmp_path / "out" / f"batch={number}"))
+            assert sorted(back.collect()) == sorted(df.collect())
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    Sink(form, str(tmp_path / "own"), options={"TimestampFormat": "yyyy"}).write(spark.sql("SELECT now() AS ts"), 0)
+    (part,) = (tmp_path / "own" / "batch=0").glob("part-*")
+    assert len(part.read_text().strip().strip('"{}')) < 12
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -55,7 +56,38 @@ def test_many_steps_give_what_one_gives(spark: Any, inputs: dict[str, Feed], mon
         session.stream(stream, source.replay())
     query = session.sql(QUERIES["join"])
     once = bag(query.to_df().toArrow())
-    monkeypatch.setattr(pipeline, "replay_task", lambda spec, level: replay_task.replay_task(spec, level, step_bytes=1))
+    monkeypatch.setattr(pipeline, "replay_task", partial(replay_task.replay_task, step_bytes=1))
+    assert bag(query.to_df().toArrow()) == once
+
+
+@pytest.mark.parametrize("name", ["join", "snapshots"])
+def test_steps_without_room_are_cut(
+    spark: Any, inputs: dict[str, Feed], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No operator gives more than 20 rows in a step."""
+    from muntin.spark import pipeline, replay_task
+
+    session = Session(spark, shards=3)
+    for stream, source in inputs.items():
+        session.stream(stream, source.replay())
+    query = session.sql(QUERIES[name])
+    once = bag(query.to_df().toArrow())
+
+    def cut(spec: Any, level: int) -> Any:
+        task = replay_task.replay_task(spec, level)
+
+        def run(batches: Any) -> Any:
+            from muntin.engine import substeps
+
+            before, substeps.MOST = substeps.MOST, 20
+            try:
+                yield from task(batches)
+            finally:
+                substeps.MOST = before
+
+        return run
+
+    monkeypatch.setattr(pipeline, "replay_task", cut)
     assert bag(query.to_df().toArrow()) == once
 
 

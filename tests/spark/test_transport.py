@@ -13,26 +13,26 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from muntin.core.errors import DataError
+from muntin.core.errors import DataError, StoreError
 from muntin.core.schema import Schema
 from muntin.core.time import ALWAYS, FOREVER, NEVER
 from muntin.core.watermark import Header
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
-from muntin.dataflow.stage import SourceInput
+from muntin.dataflow.routes import Here, Keyed, Single, route
 from muntin.engine.source import event_times
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.spark import wire
-from muntin.spark.cells import SlotCells
+from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.feeds import StreamPlan
+from muntin.spark.level_run import LevelRun
 from muntin.spark.mail import canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
-from muntin.spark.pack import Packer, split
+from muntin.spark.pack import Packer
 from muntin.spark.pipeline import plan_pipeline
-from muntin.spark.shards import Place
 from muntin.spark.slots import slots_of_shards
-from muntin.spark.spec import EVENT_TIME, PipelineSpec
-from muntin.spark.tables import StaticTables
+from muntin.spark.spec import EVENT_TIME, PipelineSpec, Resumed
+from muntin.spark.tables import StaticTables, file_of
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
@@ -124,7 +124,7 @@ def test_the_event_time_is_sent_once_and_a_null_key_not_at_all() -> None:
     assert plans[0].exprs == ("(`v` > 3L)", "`k`", "`v`")
     left, right = spec.feeds
     assert (left.keep, left.columns, left.present) == (0, (EVENT_TIME, 1), (1,))
-    assert (right.keep, right.columns, right.present) == (-1, (2, 1), (1,))
+    assert (right.keep, right.columns, right.present) == (-1, (1, 2), (0,))
     batch = pa.RecordBatch.from_pydict(
         {
             "__ts": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
@@ -137,7 +137,8 @@ def test_the_event_time_is_sent_once_and_a_null_key_not_at_all() -> None:
     for letter in Packer(spec, 0, 0).letters(iter([batch])):
         if letter.kind == wire.ROWS:
             found = wire.decode(letter.blob, spec.feeds[letter.target].schema)
-            sent[letter.target] += found.column(spec.feeds[letter.target].keys[0]).to_pylist()
+            (key,) = spec.feeds[letter.target].route.columns  # type: ignore[union-attr]
+            sent[letter.target] += found.column(key).to_pylist()
     assert sent[0] == [7] and sorted(sent[1]) == [7, 8]
 
 
@@ -166,22 +167,21 @@ def test_canonical_order_is_time_then_part_then_position() -> None:
         return wire.Letter(0, wire.ROWS, wire.encode(batch), source=0, part=part, seq=seq)
 
     letters = [letter(1, 0, (5, 1), (6, 2)), letter(0, 1, (3, 2), (4, 1)), letter(0, 0, (1, 2), (2, 9))]
-    renamed = pa.schema([("y", pa.int64()), ("__ts", pa.int64())])
-    assert canonical(letters, schema, renamed).column("y").to_pylist() == [4, 5, 1, 3, 6, 2]
+    assert canonical(letters, schema).column("x").to_pylist() == [4, 5, 1, 3, 6, 2]
 
 
-def test_split_keeps_order_and_loses_nothing() -> None:
+def test_routing_keeps_order_and_loses_nothing() -> None:
     batch = pa.RecordBatch.from_pydict({"k": pa.array([1, 2, 3, 1, 2, 1]), "x": pa.array(range(6))})
-    parts = dict(split(batch, [batch.column("k")], 8))
+    parts = dict(route(batch, Keyed(("k",)), 8, 0))
     assert sorted(x for p in parts.values() for x in p.column("x").to_pylist()) == list(range(6))
     for part in parts.values():
         assert part.column("x").to_pylist() == sorted(part.column("x").to_pylist())
-    assert [(s, p.num_rows) for s, p in split(batch, [], 8)] == [(0, 6)]
+    assert [(s, p.num_rows) for s, p in route(batch, Single(), 8, 0)] == [(0, 6)]
 
 
 def test_mail_for_later_levels_passes() -> None:
     header = wire.Letter(1, wire.HEADER, wire.header_blob(Header(0, 0, 1), 5))
-    later = wire.Letter(1, wire.DERIVED, b"", level=2, target=0)
+    later = wire.Letter(1, wire.TIMES, b"", level=2, shard=0)
     deep = wire.Letter(1, wire.ROWS, b"", level=1, target=0, shard=3)
     result = wire.Letter(1, wire.RESULT, b"")
     mail = sort_mail([header, later, deep, result], 0)[1]
@@ -196,7 +196,7 @@ def test_equal_queries_and_equal_inputs_travel_once() -> None:
     queries = {n: plan_query(bind(t, Catalog((stream,)))) for n, t in texts.items()}
     spec, plans = plan_pipeline((stream,), queries, 4, 2)
     assert len(spec.queries) == 2 and len(spec.feeds) == 1
-    assert [t.query for t in spec.feeds[0].targets] == [0, 1]
+    assert len(spec.graph.vertices) == 5  # one source; a window and an aggregate a length
     assert sum("v" in e for e in plans[0].exprs) == 1
 
 
@@ -213,14 +213,29 @@ def test_metrics_add_up() -> None:
 def test_old_versions_are_collected_where_no_driver_does(tmp_path: Path) -> None:
     spec = replace(spec_of(), store=str(tmp_path), retain=3)
     store = PaneStore.open(str(tmp_path), "q", 0)
+    run = LevelRun(spec, 0, 0)
+    cell = cell_of(spec, run.stateful[0], 0)
     for version in range(12):
         cells = SlotCells(spec, store, version, "slot0")
-        states = cells.load(["s/0/0"])
-        states["s/0/0"].append("rows", pa.RecordBatch.from_pydict({"x": [version]}))
+        states = cells.load([run])
+        states[cell].append("rows", pa.RecordBatch.from_pydict({"x": [version]}))
         cells.commit(states, {PIPELINE: {"rows": 1}})
     assert sorted(store.manifest_names()) == [7, 8, 9, 10, 11]
-    found = SlotCells(spec, store, 12, "slot0").load(["s/0/0"])["s/0/0"]
+    found = SlotCells(spec, store, 12, "slot0").load([run])[cell]
     assert [c.load().column("x").to_pylist() for c in found.list("rows")] == [[v] for v in range(12)]
+
+
+def test_state_that_should_be_there_and_is_not_is_an_error(tmp_path: Path) -> None:
+    spec = replace(spec_of(), store=str(tmp_path))
+    store = PaneStore.open(str(tmp_path), "q", 0)
+    run = LevelRun(spec, 0, 0)
+    states = SlotCells(spec, store, 0, "slot0").load([run])
+    kept = {name: s for name, s in states.items() if name.startswith("clocks")}
+    SlotCells(spec, store, 0, "slot0").commit(kept, {})
+    with pytest.raises(StoreError, match="no state of"):
+        SlotCells(spec, store, 1, "slot0").load([run])
+    new = replace(spec, resumed=Resumed(1, {spec.graph.vertices[run.stateful[0]].id: 1}))
+    assert len(SlotCells(new, store, 1, "slot0").load([run])) == 2
 
 
 def test_a_static_table_is_taken_up_once_and_whole(tmp_path: Path) -> None:
@@ -230,30 +245,30 @@ def test_a_static_table_is_taken_up_once_and_whole(tmp_path: Path) -> None:
     spec = plan_pipeline((stream,), {"q": plan_query(bind(text, catalog))}, shards=4, partitions=2)[0]
     spec = replace(spec, tables=str(tmp_path))
     rows = pa.table({"k": range(40), "label": ["no", "yes"] * 20, "__at": [ALWAYS] * 40, "__add": [True] * 40})
-    with pa.ipc.new_stream(str(tmp_path / "dim.arrow"), rows.schema) as writer:
+    with pa.ipc.new_stream(str(tmp_path / file_of("dim")), rows.schema) as writer:
         writer.write_table(rows)
-    inputs = spec.queries[0].stages[0].inputs
-    at = next(i for i, s in enumerate(inputs) if isinstance(s, SourceInput) and s.stream.static)
-    states, found = [ShardState() for _ in range(4)], []
-    for shard, state in enumerate(states):
-        first, again = (StaticTables(spec).seed(Place(spec, 0, 0, shard), state, [None] * len(inputs)) for _ in "12")
-        assert again == [None] * len(inputs) and [r for i, r in enumerate(first) if i != at] == [None]
-        taken = first[at]
-        assert taken is not None and set(taken.column("__ts").to_pylist()) == {ALWAYS}
-        found += taken.column(0).to_pylist() + taken.column(1).to_pylist()
-    assert {x for x in found if isinstance(x, int)} == set(range(1, 40, 2))
+    found: list[list[Any]] = []
+    runs = [LevelRun(spec, 0, shard) for shard in range(4)]
+    for run in runs:
+        states = {v: ShardState() for v in run.stateful}
+        first, again = (StaticTables(spec).seeded(run, states, {}) for _ in "12")
+        assert again == {} and len(first) == 1
+        (taken,) = first.values()
+        assert set(taken.column("__ts").to_pylist()) == {ALWAYS}
+        found += taken.columns
+    whole = {x for column in found for x in column.to_pylist() if isinstance(x, int) and x >= 0}
+    assert whole == set(range(1, 40, 2))
 
 
-def test_stages_of_one_depth_share_a_level() -> None:
+def test_vertices_of_one_depth_share_a_level() -> None:
     schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), v=pa.int64())
     streams = (Stream("a", schema, "ts"), Stream("b", schema, "ts", order=1))
     text = "SELECT x.k, y.v FROM a [RANGE 4 SECONDS] x LEFT JOIN b [RANGE 3 SECONDS] y ON x.k = y.k"
-    query = plan_query(bind(text, Catalog(streams)))
-    spec = plan_pipeline(streams, {"q": query}, 4, 2)[0]
-    assert spec.levels == max(query.depths) + 1 < len(query.stages)
-    assert sorted(s for level in range(spec.levels) for s in spec.stages_at(0, level)) == [*range(len(query.stages))]
-    for number in range(len(query.stages)):
-        place = Place(spec, 0, number, 0)
-        assert place.leads == (number == spec.stages_at(0, place.level)[0])
-        for _, _, source in place._readers():
-            assert source.stage == number
+    graph = plan_query(bind(text, Catalog(streams))).graph
+    assert graph.depth < len([v for v in graph.vertices if not v.is_source])
+    assert sorted(v for level in range(-1, graph.depth) for v in graph.at(level)) == [*range(len(graph.vertices))]
+    for i, vertex in enumerate(graph.vertices):
+        for edge in vertex.inputs:
+            assert graph.levels[edge.vertex] + (not isinstance(edge.route, Here)) <= graph.levels[i]
+            crosses = graph.levels[edge.vertex] < graph.levels[i]
+            assert crosses == ((edge.vertex, edge.route) in graph.channel_of)

@@ -21,10 +21,10 @@ from muntin.core.batch import no_columns
 from muntin.core.errors import InternalError, StoreError
 from muntin.core.time import FOREVER
 from muntin.state import chunk_file, files
-from muntin.state.chunk_file import forget_open_files
 from muntin.state.collect import collect
 from muntin.state.describe import describe_file
 from muntin.state.files import ArrowFiles, LocalFiles, trim_cache
+from muntin.state.open_files import OPEN
 from muntin.state.pane_store import PaneStore, latest_version
 from muntin.state.shard_state import ShardState
 
@@ -37,9 +37,9 @@ CELLS = [f"sig/0/{i}" for i in range(4)]
 def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing cached from other tests; and no waiting for the disk, since no test cuts the power."""
     monkeypatch.setattr(files.os, "fsync", lambda handle: None)
-    forget_open_files()
+    OPEN.forget()
     yield
-    forget_open_files()
+    OPEN.forget()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_round_trip_over_versions(store: PaneStore, tmp_path: Path) -> None:
         before = contents(states)
         store.commit(version, "p0", states, PRINT)
         assert contents(states) == before
-        forget_open_files()
+        OPEN.forget()
         states = store.load(version, CELLS, task="p0")
         assert contents(states) == before
     stored = states[CELLS[0]].list("panes")
@@ -332,7 +332,7 @@ def test_names_that_could_leave_the_directory_are_refused(store: PaneStore, tmp_
 
 
 def _read_all(store: PaneStore) -> Any:
-    forget_open_files()
+    OPEN.forget()
     return contents(store.load(0, ["a", "b"]))
 
 
@@ -496,7 +496,7 @@ def test_collection_never_takes_what_a_kept_version_needs(store: PaneStore, tmp_
             store.commit(version, f"p{task}", states, PRINT)
             if rng.random() < 0.3:
                 collect(str(tmp_path), QUERY, 0, keep=keep)
-        forget_open_files()
+        OPEN.forget()
         for kept in range(max(0, version - keep), version + 1):
             states = store.load(kept, CELLS)
             for cell, state in states.items():
@@ -563,10 +563,10 @@ def test_a_remote_store_with_a_local_cache(tmp_path: Path) -> None:
     store.load(1, ["c"])["c"].list("panes")[0].load()
     for path in (tmp_path / "far").rglob("*.chunks"):
         path.unlink()
-    forget_open_files()
+    OPEN.forget()
     assert store.load(1, ["c"])["c"].list("panes")[0].load() == rows(1, 2), "immutable, so the copy is as good"
     assert trim_cache(str(tmp_path / "near"), 0) > 0
-    forget_open_files()
+    OPEN.forget()
     with pytest.raises(StoreError, match="missing"):
         store.load(1, ["c"])["c"].list("panes")[0].load()
 

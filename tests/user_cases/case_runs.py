@@ -118,8 +118,8 @@ class Fed:
         return self._rows(self.local.finish())
 
     def held(self) -> int:
-        """Rows in the state of all stages and shards."""
-        return sum(state.rows() for stage in self.local.states for state in stage)
+        """Rows in the state of all vertices and shards."""
+        return sum(state.rows() for states in self.local.states for state in states.values())
 
     def _rows(self, table: pa.Table) -> list[Row]:
         return [_shown(r) for r in from_table(table, self.local.query.schema, self.local.query.shows_op)]

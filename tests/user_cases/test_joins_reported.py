@@ -79,9 +79,9 @@ def test_a_window_of_which_nothing_expires_is_not_rewritten() -> None:
     fed = UserCase(text, streams).pipeline()
     fed.push(L=rows, R=streams["R"].rows)
     fed.heartbeat(450)
-    before = {id(c) for stage in fed.local.states for s in stage for cs in s.chunks.values() for c in cs}
+    before = {id(c) for states in fed.local.states for s in states.values() for cs in s.chunks.values() for c in cs}
     fed.heartbeat(460)
-    after = {id(c) for stage in fed.local.states for s in stage for cs in s.chunks.values() for c in cs}
+    after = {id(c) for states in fed.local.states for s in states.values() for cs in s.chunks.values() for c in cs}
     assert after == before
 
 

@@ -1,5 +1,5 @@
-"""Aggregates over distinct values: rows by (group, value), and what happens when a value's first row comes or its last
-one goes."""
+"""What aggregates over distinct values share: rows by (group, value), and what happens when a value's
+first row comes or its last one goes."""
 
 from __future__ import annotations
 
@@ -17,27 +17,6 @@ from muntin.state.keyed_table import KeyedTable
 
 
 @dataclass(frozen=True)
-class CountDistinct:
-    """COUNT(DISTINCT x): rows by (group, value), and per group how many values have any."""
-
-    name: str
-    arg: str
-
-    def values(self, replay: Replay) -> pa.Array:
-        ev, plan = replay.events, replay.schedule
-        column = ev.rows.column(self.arg)
-        pairs, ids = _pairs(self.name, replay, column)
-        valid = validity_of(column)
-        distinct = replay.groups.counter(self.name)
-        out = np.empty(len(plan.group), np.int64)
-        sums.count_distinct(
-            ev.group, ev.sign, ids, valid, plan.ev_end, plan.em_end, pairs.live, distinct, plan.group, out
-        )
-        pairs.save(np.unique(ids[valid] if len(valid) else ids))
-        return pa.array(out)
-
-
-@dataclass(frozen=True)
 class OfDistinct:
     """An aggregate over each value once: a value enters with the first row that has it and leaves with the last.
 
@@ -51,7 +30,7 @@ class OfDistinct:
     def values(self, replay: Replay) -> pa.Array:
         ev = replay.events
         column = ev.rows.column(self.arg)
-        pairs, ids = _pairs(self.name, replay, column)
+        pairs, ids = pairs_of(self.name, replay, column)
         valid = validity_of(column)
         sign = np.zeros(len(ids), np.int8)
         sums.first_and_last(ev.sign, ids, valid, pairs.live, sign)
@@ -62,7 +41,7 @@ class OfDistinct:
         return self.inner.values(replace(replay, events=replace(ev, rows=rows, sign=sign)))
 
 
-def _pairs(name: str, replay: Replay, column: pa.Array) -> tuple[KeyedTable, NDArray[np.int64]]:
+def pairs_of(name: str, replay: Replay, column: pa.Array) -> tuple[KeyedTable, NDArray[np.int64]]:
     """The table of (group, value) pairs, and the pair of each event."""
     ev = replay.events
     parts = column.flatten() if pa.types.is_struct(column.type) else [column]

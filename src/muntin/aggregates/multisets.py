@@ -1,7 +1,8 @@
-"""Holistic aggregates: each group's values with their multiplicities, in order (thesis 2.2.2, 2.3.4f).
+"""What holistic aggregates share: each group's values with their multiplicities, in order (thesis 2.2.2, 2.3.4f).
 
 Serves MEDIAN and QUANTILE, MIN and MAX where rows may be taken away early, FIRST and LAST, COLLECT and user-defined
-aggregates. State: rows by (group, value), written for the pairs that changed.
+aggregates. State: counted values by group in sorted runs (``state.sorted_runs``). An order statistic reads of them what
+its rank can reach: as many values on either side of it as come and go in the step.
 """
 
 from __future__ import annotations
@@ -14,42 +15,96 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Replay
-from muntin.aggregates.extremes import order_keys
+from muntin.aggregates.order import order_keys
+from muntin.core.batch import concat_rows
+from muntin.kernels.coarse import coarse_keys
 from muntin.kernels.hashing import validity_of
-from muntin.kernels.ordered import contents, quantiles
-from muntin.state.keyed_table import KeyedTable
+from muntin.kernels.keys import key_ids
+from muntin.kernels.ordered import ABOVE, BELOW, contents, quantiles
+from muntin.state.sorted_runs import Found, around, count_rows
 
 Ints = NDArray[np.int64]
+
+ALL = 1 << 60
+"""So many changes that every value is in reach."""
 
 
 @dataclass(frozen=True)
 class _Ordered:
-    """Pairs of one step in order. ``place`` by event; ``begin``: first place by group; ``pair``: the pair at each
-    place."""
+    """Values of one step in order. ``place`` by event (``BELOW``, ``ABOVE``: outside what the step can show);
+    ``begin``: first place by group; ``row``: the row of ``values`` at each place; ``count``: how many there are at each
+    place before the step; ``below`` and ``size``: by group, values before the first place, and all."""
 
-    pairs: KeyedTable
-    ids: Ints
+    values: pa.RecordBatch
     valid: NDArray[np.bool_]
     place: Ints
     begin: Ints
-    pair: Ints
+    row: Ints
+    count: Ints
+    below: Ints
+    size: Ints
 
 
-def _ordered(replay: Replay, structure: str, columns: list[str]) -> _Ordered:
-    """The pairs of a step: those remembered and those that it brings. ``columns``: the value, most significant
-    first."""
+def _ordered(replay: Replay, structure: str, columns: list[str], q: float, most: int = 0) -> _Ordered:
+    """The values that the step can show of the groups that it shows, and its events, whose counts are written.
+
+    ``columns``: the value, most significant first; ``most``: how many more changes than the step's events are reckoned
+    with.
+    """
     ev = replay.events
-    value = [ev.rows.column(c) for c in columns]
-    keys = pa.RecordBatch.from_arrays([*ev.keys.columns, *value], names=[*ev.keys.schema.names, *columns])
-    pairs = KeyedTable(replay.state, structure, keys.schema)
-    ids = pairs.ids_of(keys, len(ev.time))
-    group = replay.groups.ids_of(pairs.keys.select(ev.keys.schema.names), len(pairs))
-    order = np.lexsort([*(k for c in reversed(columns) for k in _sort_keys(pairs.keys.column(c))), group])
-    place_of = np.empty(len(pairs), np.int64)
-    place_of[order] = np.arange(len(pairs))
-    begin = np.zeros(len(replay.groups) + 1, np.int64)
-    np.cumsum(np.bincount(group, minlength=len(replay.groups)), out=begin[1:])
-    return _Ordered(pairs, ids, validity_of(value[0]), place_of[ids], begin, order)
+    groups = len(replay.groups)
+    valid = validity_of(ev.rows.column(columns[0]))
+    index = np.arange(len(ev.time)) if len(valid) == 0 else np.flatnonzero(valid)
+    group, sign = ev.group[index], ev.sign[index].astype(np.int64)
+    event_values = ev.rows.select(columns).take(pa.array(index))
+    key = coarse_keys(event_values.column(0))
+    found, stored_group, (least, greatest, below, size) = _stored(replay, structure, group, sign, q, most)
+    rows = event_values if found.rows is None else concat_rows([found.rows.select(columns), event_values])
+    known = rows.num_rows - len(index)
+    of = np.append(stored_group, group)
+    ids, kinds, first = key_ids([pa.array(of), *rows.columns], rows.num_rows)
+    values, of = rows.take(pa.array(first)), of[first]
+    order = np.lexsort([*(k for c in reversed(columns) for k in _sort_keys(values.column(c))), of])
+    place_of = np.empty(kinds, np.int64)
+    place_of[order] = np.arange(kinds)
+    begin = np.zeros(groups + 1, np.int64)
+    np.cumsum(np.bincount(of, minlength=groups), out=begin[1:])
+    count = np.zeros(kinds, np.int64)
+    np.add.at(count, place_of[ids[:known]], found.count)
+    mine = place_of[ids[known:]]
+    _write(replay, structure, values.take(pa.array(order)), of[order], mine, sign)
+    mine = np.where(key < least[group], BELOW, np.where(key > greatest[group], ABOVE, mine))
+    place = np.zeros(len(ev.time), np.int64)
+    place[index] = mine
+    return _Ordered(values, valid, place, begin, order, count, below, size)
+
+
+def _stored(
+    replay: Replay, structure: str, group: Ints, sign: Ints, q: float, most: int
+) -> tuple[Found, Ints, tuple[Ints, Ints, Ints, Ints]]:
+    """What the runs hold around quantile ``q`` of the groups that are shown, the group of each of these rows, and by
+    group the least and greatest key in reach, how many values come before, and how many there are."""
+    groups = len(replay.groups)
+    number = replay.groups.numbers()
+    shown = np.unique(replay.schedule.group)
+    shown = shown[np.argsort(number[shown])]
+    more, fewer = (np.bincount(group[sign * s > 0], minlength=groups)[shown] + most for s in (1, -1))
+    found = around(replay.state, structure, number[shown], (more.astype(np.int64), fewer.astype(np.int64)), q)
+    by_group = [np.full(groups, v, np.int64) for v in (-ALL * 8, ALL * 8 - 1, 0, 0)]
+    for array, part in zip(by_group, (found.least, found.greatest, found.below, found.size), strict=True):
+        array[shown] = part
+    least, greatest, below, size = by_group
+    return found, shown[found.asked], (least, greatest, below, size)
+
+
+def _write(replay: Replay, structure: str, values: pa.RecordBatch, group: Ints, place: Ints, sign: Ints) -> None:
+    """Add what the events change to the counts; ``values`` and ``group`` by place."""
+    change = np.zeros(values.num_rows, np.int64)
+    np.add.at(change, place, sign)
+    changed = np.flatnonzero(change)
+    values = values.take(pa.array(changed))
+    number = replay.groups.numbers()[group[changed]]
+    count_rows(replay.state, structure, values, number, coarse_keys(values.column(0)), change[changed])
 
 
 def _sort_keys(column: pa.Array) -> tuple[Ints, Ints]:
@@ -58,19 +113,12 @@ def _sort_keys(column: pa.Array) -> tuple[Ints, Ints]:
     return np.where(there > 0, order_keys(column, "max"), 0), there
 
 
-def _finish(found: _Ordered, replay: Replay) -> None:
-    """Apply the step's events to the counts and write the pairs that they touched."""
-    valid = np.ones(len(found.ids), np.bool_) if len(found.valid) == 0 else found.valid
-    np.add.at(found.pairs.live, found.ids[valid], replay.events.sign[valid])
-    found.pairs.save(np.unique(found.ids[valid]))
-
-
 @dataclass(frozen=True)
 class OrderStatistic:
     """The value at quantile ``q`` (0: MIN, 0.5: MEDIAN, 1: MAX); ``blend``: between two values, a mean in proportion.
 
-    ``pair``: the argument is a struct of event time and value, ordered by both; the value is shown (FIRST and LAST; of
-    rows of one instant the least and the greatest value).
+    ``pair``: the argument is a struct of what orders the rows (a NULL leaves the row out) and a value (NULL least),
+    ordered by both; the value is shown. So of rows of one rank at quantile 0 the least value is, at 1 the greatest.
     """
 
     name: str
@@ -80,37 +128,41 @@ class OrderStatistic:
     pair: str | None = None
 
     def values(self, replay: Replay) -> pa.Array:
-        ev, plan = replay.events, replay.schedule
         if self.pair is not None:
             replay = _opened(replay, self.pair)
+        ev, plan = replay.events, replay.schedule
         columns = [self.arg] if self.pair is None else ["at", self.arg]
-        found = _ordered(replay, f"{self.name}.values", columns)
+        found = _ordered(replay, f"{self.name}.values", columns, self.q)
         schedule = (plan.ev_end, plan.em_end, plan.group)
         events = (ev.group, found.place, ev.sign, found.valid)
-        low, high, total = quantiles(events, schedule, (found.begin, found.pairs.live[found.pair]), self.q)
-        column = found.pairs.keys.column(self.arg)
-        _finish(found, replay)
-        lower = _at(column, found.pair, low)
+        multiset = (found.begin, found.count, found.below, found.size)
+        low, high, total = quantiles(events, schedule, multiset, self.q)
+        column = found.values.column(self.arg)
+        lower = _at(column, found.row, low)
         if not self.blend:
             return lower
-        upper = _at(column, found.pair, high)
+        upper = _at(column, found.row, high)
         share = np.asarray(self.q * (total - 1) % 1.0, np.float64)
-        return _between(lower.cast(pa.float64()), upper.cast(pa.float64()), share)
+        return _between(_doubles(lower), _doubles(upper), share)
 
 
 def _opened(replay: Replay, pair: str) -> Replay:
     """The events with the parts of a struct column as the columns "at" and "value"."""
-    whole = replay.events.rows.column(pair)
-    rows = pa.RecordBatch.from_arrays([whole.field(0), whole.field(1)], names=["at", "value"])
+    rows = pa.RecordBatch.from_arrays(replay.events.rows.column(pair).flatten(), names=["at", "value"])
     return replace(replay, events=replace(replay.events, rows=rows))
 
 
-def _at(column: pa.Array, pair: Ints, place: Ints) -> pa.Array:
+def _at(column: pa.Array, row: Ints, place: Ints) -> pa.Array:
     """The values at places in the order; NULL where the place is -1."""
     none = place < 0
     index = np.zeros(len(place), np.int64)
-    index[~none] = pair[place[~none]]
+    index[~none] = row[place[~none]]
     return column.take(pa.array(index, mask=none))
+
+
+def _doubles(column: pa.Array) -> pa.Array:
+    """Numbers as doubles; integers beyond 2**53 are rounded to the nearest."""
+    return column.cast(pa.float64(), safe=False)
 
 
 def _between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa.Array:
@@ -119,25 +171,11 @@ def _between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa
     return pc.if_else(pc.fill_null(pc.equal(lower, upper), False), lower, mixed)
 
 
-@dataclass(frozen=True)
-class Collect:
-    """COLLECT: the values of the group as an array, in order of value."""
-
-    name: str
-    arg: str
-
-    def values(self, replay: Replay) -> pa.Array:
-        offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)
-
-
 def lists(replay: Replay, structure: str, arg: str) -> tuple[Ints, pa.Array]:
-    """The values of the group at each emission, in order: offsets by emission, and the values."""
+    """The values of the group at each emission, in order: offsets by emission, and the values. Cost: the groups that
+    are shown."""
     ev, plan = replay.events, replay.schedule
-    found = _ordered(replay, structure, [arg])
-    counts = found.pairs.live[found.pair].copy()
+    found = _ordered(replay, structure, [arg], 0.0, most=ALL)
     schedule = (plan.ev_end, plan.em_end, plan.group)
-    offsets, places = contents((found.place, ev.sign, found.valid), schedule, (found.begin, counts))
-    items = found.pairs.keys.column(arg).take(pa.array(found.pair[places]))
-    _finish(found, replay)
-    return offsets, items
+    offsets, places = contents((found.place, ev.sign, found.valid), schedule, (found.begin, found.count))
+    return offsets, found.values.column(arg).take(pa.array(found.row[places]))

@@ -9,15 +9,19 @@ Cost: one hash access a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import decimals, int128_words
-from muntin.aggregates.extremes import order_keys
-from muntin.aggregates.user_defined import states
+from muntin.aggregates.description import partial_name
+from muntin.aggregates.order import order_keys
+from muntin.aggregates.registry import described
+from muntin.aggregates.user_defined import PREFIX, name_of
 from muntin.kernels import panes
+from muntin.kernels.decimals import fits_decimal
 from muntin.kernels.hashing import validity_of
 from muntin.kernels.keys import first_rows, key_ids
 from muntin.kernels.sums import fits_int64
@@ -25,10 +29,9 @@ from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
 from muntin.state.window_rows import EXP, START, int64s, timed
 
-ROWS = "__n"
-"""How many rows a partial stands for."""
-
 Ints = NDArray[np.int64]
+Words = tuple[Ints, Ints, Ints]
+"""Sums as words of 128-bit integers, and how many times 2**128 is to be added."""
 Wanted = Mapping[str, frozenset[str]]
 """By argument column ("" for COUNT(*)): the partials wanted of it, among count, sum, min, max and the states of
 user-defined aggregates (``udaf:name``)."""
@@ -38,14 +41,8 @@ def wanted_of(aggs: Iterable[tuple[Agg, str]]) -> Wanted:
     """The partials that aggregates need, each given with its argument's column."""
     found: dict[str, frozenset[str]] = {}
     for agg, column in aggs:
-        parts = {"sum", "count"} if agg.fn == "avg" else {agg.fn}
-        found[column] = found.get(column, frozenset()) | parts
+        found[column] = found.get(column, frozenset()) | frozenset(described(agg).parts(agg))
     return found
-
-
-def partial_name(column: str, part: str) -> str:
-    """The column that holds a partial of an argument."""
-    return f"{column}.{part}" if column else ROWS
 
 
 def fold_panes(
@@ -67,8 +64,8 @@ def fold_panes(
             match part:
                 case "sum":
                     made = _sums(rows, name, ids, count, words[name])
-                case _ if part.startswith("udaf:"):
-                    made = states(rows.column(name), ids, count, (functions or {})[part.removeprefix("udaf:")])
+                case _ if part.startswith(PREFIX):
+                    made = _states(rows.column(name), ids, count, (functions or {})[name_of(part)])
                 case _:
                     made = _picked(rows, name, part, ids, count)
             columns[partial_name(name, part)] = made
@@ -80,23 +77,23 @@ def fold_panes(
     return folded.take(pa.array(np.argsort(start, kind="stable")))
 
 
-def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, tuple[Ints, Ints]]:
-    """The sums by argument, as the words of 128-bit integers."""
+def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, Words]:
+    """The sums by argument."""
     columns = {n: rows.column(n) for n, parts in wanted.items() if "sum" in parts}
     return {n: panes.fold_int128(ids, count, validity_of(c), *int128_words(c)) for n, c in columns.items()}
 
 
-def _outgrown(rows: pa.RecordBatch, words: Mapping[str, tuple[Ints, Ints]], count: int) -> NDArray[np.bool_]:
-    """Which partials have a sum that 64 bits do not hold: their rows are kept as they are."""
+def _outgrown(rows: pa.RecordBatch, words: Mapping[str, Words], count: int) -> NDArray[np.bool_]:
+    """Which partials have a sum that 64 bits (a decimal of 38 digits) do not hold: their rows are kept as they are."""
     split = np.zeros(count, np.bool_)
-    for name, (low, high) in words.items():
-        if not pa.types.is_decimal(rows.column(name).type):
-            split |= ~fits_int64(low, high)
+    for name, (low, high, over) in words.items():
+        decimal = pa.types.is_decimal(rows.column(name).type)
+        split |= ~(fits_decimal(low, high, over, 38) if decimal else fits_int64(low, high))
     return split
 
 
-def _sums(rows: pa.RecordBatch, name: str, ids: Ints, count: int, words: tuple[Ints, Ints]) -> pa.Array:
-    column, (low, high) = rows.column(name), words
+def _sums(rows: pa.RecordBatch, name: str, ids: Ints, count: int, words: Words) -> pa.Array:
+    column, (low, high, _) = rows.column(name), words
     none = np.zeros(count, np.bool_)
     if column.null_count:
         none = panes.fold_count(ids, count, validity_of(column)) == 0
@@ -112,3 +109,16 @@ def _picked(rows: pa.RecordBatch, name: str, part: str, ids: Ints, count: int) -
         return pa.array(panes.fold_count(ids, count, valid))
     best = panes.fold_greatest(ids, count, valid, order_keys(rows.column(name), part))
     return rows.column(name).take(pa.array(best, mask=best < 0))
+
+
+def _states(values: pa.Array, ids: Ints, count: int, code: Evaluate) -> pa.Array:
+    """The stored state of the values of each id; NULL for none."""
+    kept = np.flatnonzero(validity_of(values)) if values.null_count else np.arange(len(values))
+    order = kept[np.argsort(ids[kept], kind="stable")]
+    ends = np.cumsum(np.bincount(ids[kept], minlength=count))
+    sorted_values = values.take(pa.array(order))
+    found = [
+        code.pack(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
+        for a, b in pairwise([0, *ends.tolist()])
+    ]
+    return pa.array(found, pa.binary())

@@ -1,4 +1,4 @@
-"""User-defined aggregates as accumulators: one running state a group, merged states of panes, or all values anew."""
+"""User-defined aggregates as accumulators: one running state a group, states merged beforehand, or all values anew."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.aggregates.accumulators import Replay
+from muntin.aggregates.accumulators import Accumulator, Replay
+from muntin.aggregates.description import ANYTHING, Aggregate, Functions, Keeps, partial_name, same
 from muntin.aggregates.multisets import lists
+from muntin.aggregates.state_runs import StateRuns
 from muntin.kernels.hashing import validity_of
-from muntin.plan.aggregates import Evaluate, from_bytes, to_bytes
+from muntin.plan.aggregates import Evaluate
+from muntin.plan.exprs import Agg
+from muntin.state.window_rows import WEIGHT
 
-Ints = NDArray[np.int64]
+PREFIX = "udaf:"
+"""How ``Agg.fn`` begins; the registered name follows."""
 
 
 @dataclass(frozen=True)
 class UserDefined:
-    """An aggregate that goes through the group's values, in order of value, for each answer."""
+    """An aggregate that can only be added to: states merged beforehand, or, where rows may be taken away before their
+    expiry, all values of the group, in order, for each answer."""
 
     name: str
     arg: str
@@ -30,9 +36,12 @@ class UserDefined:
     type: pa.DataType
 
     def values(self, replay: Replay) -> pa.Array:
-        offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
-        return pa.array(results, self.type)
+        if WEIGHT in replay.events.rows.schema.names:
+            offsets, items = lists(replay, f"{self.name}.values", self.arg)
+            results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
+            return pa.array(results, self.type)
+        runs = StateRuns(f"{self.name}.states", self.code, self.code.aggregate.add)
+        return pa.array(runs.answers(replay, replay.events.rows.column(self.arg)), self.type)
 
 
 @dataclass(frozen=True)
@@ -45,15 +54,11 @@ class MergedStates:
     type: pa.DataType
 
     def values(self, replay: Replay) -> pa.Array:
-        offsets, items = lists(replay, f"{self.name}.values", self.arg)
-        results = [self._merged(items.slice(a, b - a).to_pylist()) for a, b in pairwise(offsets.tolist())]
-        return pa.array(results, self.type)
+        runs = StateRuns(f"{self.name}.states", self.code, self._merge)
+        return pa.array(runs.answers(replay, replay.events.rows.column(self.arg)), self.type)
 
-    def _merged(self, stored: list[bytes]) -> Any:
-        state = self.code.aggregate.init()
-        for one in stored:  # read anew each time: a merge may hand on its second state, which the next one changes
-            state = self.code.aggregate.merge(state, from_bytes(one))
-        return self.code.aggregate.finish(state)
+    def _merge(self, state: Any, stored: bytes) -> Any:
+        return self.code.aggregate.merge(state, self.code.unpack(stored))
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class RunningState:
             # a copy: an answer may be (part of) the state, which moves on
             results += [deepcopy(code.finish(self._state(next(shown), states, stored))) for _ in range(emitted)]
         for group, state in states.items():
-            stored[group] = to_bytes(state) if counts[group] else None
+            stored[group] = self.code.pack(state) if counts[group] else None
         return pa.array(results, self.type)
 
     def _changes(self, replay: Replay) -> Iterator[tuple[int, int, Any, int]]:
@@ -97,7 +102,7 @@ class RunningState:
 
     def _state(self, group: int, states: dict[int, Any], stored: NDArray[np.object_]) -> Any:
         if group not in states:
-            states[group] = self.code.aggregate.init() if stored[group] is None else from_bytes(stored[group])
+            states[group] = self.code.aggregate.init() if stored[group] is None else self.code.unpack(stored[group])
         return states[group]
 
     def _moved(self, group: int, states: dict[int, Any], stored: NDArray[np.object_], value: Any, times: int) -> Any:
@@ -108,14 +113,31 @@ class RunningState:
         return state
 
 
-def states(values: pa.Array, ids: Ints, count: int, code: Evaluate) -> pa.Array:
-    """The stored state of the values of each id; NULL for none."""
-    kept = np.flatnonzero(validity_of(values)) if values.null_count else np.arange(len(values))
-    order = kept[np.argsort(ids[kept], kind="stable")]
-    ends = np.cumsum(np.bincount(ids[kept], minlength=count))
-    sorted_values = values.take(pa.array(order))
-    found = [
-        to_bytes(code.state_of(sorted_values.slice(a, b - a))) if b > a else None
-        for a, b in pairwise([0, *ends.tolist()])
-    ]
-    return pa.array(found, pa.binary())
+def name_of(fn: str) -> str:
+    """The registered name in ``Agg.fn``."""
+    return fn.removeprefix(PREFIX)
+
+
+def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    how = RunningState if agg.inverse else UserDefined
+    return how(name, arg, functions[name_of(agg.fn)], agg.type)
+
+
+def _over_panes(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    return MergedStates(name, partial_name(arg, agg.fn), functions[name_of(agg.fn)], agg.type)
+
+
+USER_DEFINED = Aggregate(
+    PREFIX,
+    (),
+    listed="",
+    takes=ANYTHING,
+    type=same,
+    build=_build,
+    keeps=Keeps.STATES,
+    ordered=True,
+    parts=lambda agg: () if agg.inverse else (agg.fn,),  # taking values away costs less than merging panes
+    merged=_over_panes,
+)
+"""All of them; what each takes and gives is in the catalog (``plan.catalog.AggregateFunction``). One that can take
+values away keeps one state a group instead."""

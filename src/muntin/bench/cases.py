@@ -140,4 +140,5 @@ def contests(bench: str) -> list[Contest]:
                 join3(Load(40_000, 1), Load(700_000, 4)),
             ]
         case _:
-            raise ValueError(f"unknown benchmark {bench!r}; there are sliding-sum, window-join and state-bytes")
+            names = "sliding-sum, window-join, state-bytes and window-length"
+            raise ValueError(f"unknown benchmark {bench!r}; there are {names}")

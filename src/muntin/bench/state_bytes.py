@@ -99,8 +99,6 @@ class _Run:
         count = seconds * RATE
         self.pipeline.push({n: rows(self.position, count, i, keys=self.keys) for i, n in enumerate("AB")})
         self.position += count
-        names = {f"q/{i}/{s}": (i, s) for i, states in enumerate(self.pipeline.states) for s in range(len(states))}
-        cells = {n: self.pipeline.states[i][s] for n, (i, s) in names.items()}
-        written = self.store.commit(self.version, "t", cells, {"shards": SHARDS}).bytes_written
+        written = self.store.commit(self.version, "t", self.pipeline.cells(), {"shards": SHARDS}).bytes_written
         self.version += 1
         return written

@@ -15,11 +15,11 @@ from muntin.core.time import ALWAYS
 from muntin.plan.catalog import Stream
 
 if TYPE_CHECKING:
-    from muntin.dataflow.stage import PhysicalQuery
+    from muntin.dataflow.graph import QueryPlan
     from muntin.plan.nodes import BoundQuery
 
 
-def analyze(bound: BoundQuery, physical: PhysicalQuery, inputs: Inputs, form: str) -> str:
+def analyze(bound: BoundQuery, plan: QueryPlan, inputs: Inputs, form: str) -> str:
     """EXPLAIN with what a run measured. Raises ConfigError for an input that pyarrow cannot read by itself."""
     from muntin.dataflow.explain import explain_as
     from muntin.local.analyze import analyze as run
@@ -27,9 +27,9 @@ def analyze(bound: BoundQuery, physical: PhysicalQuery, inputs: Inputs, form: st
     tables = {t.name: t for t in inputs.tables}
     streams = {s.name: s for s in inputs.streams}
     rows = {
-        s.name: _feed(tables[s.name], s) if s.name in tables else _read(streams[s.name], s) for s in physical.streams
+        s.name: _feed(tables[s.name], s) if s.name in tables else _read(streams[s.name], s) for s in plan.streams
     }
-    return explain_as(form, bound, physical, measured=run(physical, rows))
+    return explain_as(form, bound, plan, measured=run(plan, rows))
 
 
 def _read(part: Source, stream: Stream) -> pa.Table:
@@ -41,7 +41,12 @@ def _read(part: Source, stream: Stream) -> pa.Table:
 
 
 def _feed(part: Source, stream: Stream) -> pa.Table:
-    """A table's rows as updates that were always there."""
+    """A static table's rows as updates that were always there. Raises ConfigError for a table that changes."""
+    if not stream.static:
+        raise ConfigError(
+            f"{part.name}: --analyze takes static tables alone, this one changes; register its updates with "
+            "session.table and call query.explain(analyze=True)"
+        )
     rows = _read(part, stream)
     at = pa.array(np.full(len(rows), ALWAYS, np.int64))
     return rows.append_column("__at", at).append_column("__add", pa.array(np.ones(len(rows), bool)))

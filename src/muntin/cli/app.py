@@ -1,6 +1,6 @@
 """The command line.
 
-Exit status: 0 done, 1 failed while running, 2 wrong arguments, job file or query, 130 / 143 stopped by a signal.
+Exit status: 0 done, 1 failed while running, 2 wrong arguments, job file or query, 128 + n stopped by signal n.
 
 Results go to standard output, everything else (progress, messages) to standard error.
 """
@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 import muntin
+from muntin.cli.ending import guarded
 from muntin.cli.failures import CONTEXT, FAILED, OK, reported
 from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
 from muntin.cli.show import Format, show
@@ -81,9 +82,9 @@ def run(
         try:
             wiring.register(session, inputs_of(spec, []), live=True)
             wiring.add_queries(session, spec)
+            trigger = AVAILABLE_NOW if once else spec.session.trigger
+            started = session.start(spec.resolve(spec.session.checkpoint), trigger, spec.session.on_change)
             with running.stops() as asked:
-                trigger = AVAILABLE_NOW if once else spec.session.trigger
-                started = session.start(spec.resolve(spec.session.checkpoint), trigger)
                 status = running.attend(started, asked, sys.stderr, quiet)
         finally:
             session.spark.stop()
@@ -91,18 +92,43 @@ def run(
 
 
 @app.command()
+def state(
+    checkpoint: Annotated[str, typer.Argument(help="The checkpoint's directory or URI.")],
+    form: Annotated[Literal["table", "json"], typer.Option("--format", help="How to show it.")] = "table",
+) -> None:
+    """Show what a checkpoint holds: queries, operators, since when, rows, bytes. Needs no JVM and may run beside it."""
+    with reported():
+        from muntin.cli.state import show_state
+        from muntin.spark.inspect import inspect
+
+        show_state(inspect(checkpoint), form)
+
+
+@app.command()
 def explain(
-    query: Annotated[str, typer.Argument(metavar="FILE|TEXT|-", help="A file (.cql), the text, or - for stdin.")],
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|TEXT|-", help="A file (.cql), the text, - for stdin, or a job (.toml): all of its queries."
+        ),
+    ],
     job: JobOption = None,
     stream: StreamOption = None,
     bounds: BoundsOption = None,
     form: Annotated[PlanForm, typer.Option("--format", help="How to show it.")] = "text",
     run: Annotated[bool, typer.Option("--analyze", help="Run it over the files (Parquet) and count.")] = False,
 ) -> None:
-    """Show how a query would run: plans, update patterns, rules, stages, cost. Parquet streams need no JVM."""
+    """Show how a query would run: plans, update patterns, rules, cost, graph. Parquet streams need no JVM."""
     with reported():
         from muntin.cli.wiring import read_text
 
+        if query.endswith(".toml"):
+            if run or bounds or job or stream:
+                raise ConfigError(f"{query}: the graph of a job takes none of --analyze, --bounds, --job and --stream")
+            from muntin.cli.job_graph import job_graph
+
+            typer.echo(job_graph(load_job(Path(query)), form))
+            return
         text = CONTEXT.reading(*read_text(query, sys.stdin.read))
         inputs = inputs_of(load_job(job) if job else None, stream or [])
         typer.echo(_explained(text, inputs, bounds, form, run))
@@ -110,7 +136,7 @@ def explain(
 
 def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text", run: bool = False) -> str:
     """The plan of a text, with or without EXPLAIN [ANALYZE] before it."""
-    from muntin.dataflow.explain_words import asked
+    from muntin.dataflow.explain import asked
 
     found = asked(text)
     run = run or found.analyze
@@ -184,11 +210,14 @@ def sql(
         session = wiring.open_session(base.model_copy(update=given))
         try:
             wiring.register(session, inputs, live=False)
-            df = session.sql(text, name="query", **chosen).to_df()
-            rows = wiring.first_rows(df, limit)
+            query_ = session.sql(text, name="query", **chosen)
+            rows = wiring.first_rows(query_.to_df(), limit, ordered=bool(query_.physical.order))
+            dropped = wiring.dropped(query_.metrics())
         finally:
             session.spark.stop()
         show(rows.slice(0, limit) if limit else rows, form)
+        for line in dropped:
+            typer.echo(f"muntin: {line}", err=True)
         if limit and rows.num_rows > limit:
             typer.echo(f"muntin: the first {limit} rows; --limit 0 prints all", err=True)
 
@@ -221,7 +250,7 @@ def verify(
         raise typer.Exit(status)
 
 
-BENCHES = ("sliding-sum", "window-join", "state-bytes")
+BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length")
 
 
 @app.command()
@@ -250,7 +279,8 @@ def reproduce(
     smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes.")] = False,
     plots: Annotated[Path | None, typer.Option("--plots", help="Draw the figures into this directory.")] = None,
 ) -> None:
-    """Reproduce the documents' tables and figures: one line each; exit status 0 only if nothing fails."""
+    """Reproduce the documents' tables and figures: one line each, then how many PASS, DIFFER, FAIL; exit status 0
+    only if nothing fails."""
     with reported():
         from muntin.cli.reproduce import run_entries
 
@@ -270,8 +300,9 @@ def demo(
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Run the command; ``start`` does so with signals answered while this module is loaded."""
+    with guarded():
+        app()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -12,10 +11,10 @@ from dataclasses import dataclass
 
 import typer
 
-from muntin.core.errors import ConfigError, QueryError
+from muntin.core.errors import ConfigError, MuntinError, QueryError
 
-OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
-"""Exit statuses: done; failed while running; wrong arguments, job file or query; stopped by SIGINT; by SIGTERM."""
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses: done; failed while running; wrong arguments, job file or query; stopped by SIGINT."""
 
 
 @dataclass
@@ -79,15 +78,9 @@ def excerpt(text: str, error: QueryError) -> str:
 
 
 def innermost(error: BaseException) -> str:
-    """One readable message of an error that may have crossed the JVM: the last Python error named in it, if any.
+    """One readable line of an error that may have crossed the JVM: what a worker raised, or what Spark says first."""
+    if isinstance(error, MuntinError):
+        return str(error)
+    from muntin.spark.failures import in_one_line  # PySpark takes a while to load
 
-    Spark's streaming exceptions carry the worker's whole traceback as text; what the user can act on is its last line.
-    """
-    text = str(error).strip()
-    raised = re.findall(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", text, re.MULTILINE)
-    if "Traceback (most recent call last)" in text and raised:
-        name, message = raised[-1]
-        known = ("DataError", "StoreError", "QueryError", "ConfigError")
-        return str(message) if name in known else f"{name}: {message}"
-    first = text.splitlines()[0] if text else ""
-    return first or type(error).__name__
+    return in_one_line(error)

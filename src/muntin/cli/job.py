@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from muntin.core.errors import ConfigError
-from muntin.cql.durations import parse_duration
+from muntin.cql.durations import format_duration, parse_duration
+from muntin.cql.options import check_option
+from muntin.spark.formats import FILE_FORMATS, unknown_option, wrong_mode
 
 Kind = Literal["static", "nrr", "relation"]
 AVAILABLE_NOW = "available_now"
@@ -29,6 +31,27 @@ def _span(text: str) -> str:
 Span = Annotated[str, AfterValidator(_span)]
 
 
+def _tau(text: str) -> str:
+    if parse_duration(text) <= 0:
+        raise ValueError(f"{text!r} is not positive")
+    return text
+
+
+def _trigger(text: str) -> str:
+    """A trigger as ``session.start`` takes it, of a length of time in any form."""
+    if text == AVAILABLE_NOW or not parse_duration(_span(text)):
+        return text
+    return format_duration(parse_duration(text)).lower()
+
+
+class KeyFault(ValueError):
+    """A fault of one key that only the whole table shows: the key's name and what is wrong with it."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
 class _Part(BaseModel):
     """A table of the job file: unknown keys are errors, since a misspelt one would otherwise be ignored silently."""
 
@@ -39,20 +62,17 @@ class SessionPart(_Part):
     """``[session]``. ``partitions``: Spark tasks that the shards share; ``conf``: Spark configuration, passed through.
 
     ``trigger``: an interval, or ``"available_now"`` (process what there is, then end); none: as fast as possible.
+    ``tau``: how long a row may wait for its result, so how long the trigger may be.
     """
 
     shards: int | None = Field(default=None, ge=1, le=32_767)
-    trigger: str | None = None
+    trigger: Annotated[str, AfterValidator(_trigger)] | None = None
+    tau: Annotated[str, AfterValidator(_tau)] | None = None
     checkpoint: str | None = None
+    on_change: Literal["refuse", "refill"] = "refuse"
     partitions: int | None = Field(default=None, ge=1)
     master: str | None = None
     conf: Options = {}
-
-    @model_validator(mode="after")
-    def _check_trigger(self) -> SessionPart:
-        if self.trigger not in (None, AVAILABLE_NOW):
-            _span(self.trigger)
-        return self
 
 
 class Source(_Part):
@@ -63,6 +83,11 @@ class Source(_Part):
     path: str | None = None
     table_schema: str | None = Field(default=None, alias="schema")
     options: Options = {}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        _check_place(self.format, self.path, self.options, sink=False)
+        return self
 
 
 class StreamPart(Source):
@@ -81,7 +106,8 @@ class StreamPart(Source):
 class TablePart(Source):
     """``[[table]]``: a relation that queries may join; ``kind`` as in ``plan.catalog.Table``.
 
-    Static tables are read whole; the other kinds are updates, with the columns ``ts`` (event time) and ``op``.
+    Static tables are read whole; the other kinds are updates, with the columns ``ts`` (event time) and ``op``. ``key``:
+    the column or columns of which each combination has one row.
     """
 
     kind: Kind = "static"
@@ -91,6 +117,8 @@ class TablePart(Source):
     idle_after: Span | None = None
     on_bad_time: Literal["drop", "fail"] = "drop"
     ts_unit: Literal["us", "ms", "s"] | None = None
+    key: str | list[str] | None = None
+    on_bad_update: Literal["drop", "fail"] = "drop"
 
 
 class QueryOptionsPart(_Part):
@@ -101,9 +129,16 @@ class QueryOptionsPart(_Part):
     granule: Span | None = None
     zone: str | None = None
     exp: bool | None = None
-    strategy: str | None = None
+    strategy: Literal["upa", "nt", "direct", "auto"] | None = None
     skew: Literal["keep", "split"] | None = None
     memory: int | str | None = None
+
+    @field_validator("zone")
+    @classmethod
+    def _known(cls, zone: str | None) -> str | None:
+        if zone is not None:
+            check_option("zone", zone)
+        return zone
 
 
 class Sink(_Part):
@@ -113,6 +148,24 @@ class Sink(_Part):
     mode: str = "append"
     path: str | None = None
     options: Options = {}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        _check_place(self.format, self.path, self.options, sink=True)
+        fault = wrong_mode(self.format, self.mode)
+        if fault is not None:
+            raise KeyFault("mode", fault)
+        return self
+
+
+def _check_place(format: str, path: str | None, options: Options, sink: bool) -> None:
+    """Raises KeyFault for a path that is missing and for options that the format does not have."""
+    if not path and "path" not in options and (format in FILE_FORMATS or format == "table"):
+        what = "the table's name" if format == "table" else "the file or directory"
+        raise KeyFault("path", f"is missing: {what} that format {format} {'writes' if sink else 'reads'}")
+    odd = unknown_option(format, options, sink)
+    if odd is not None:
+        raise KeyFault(f"options.{odd[0]}", odd[1])
 
 
 class QueryPart(_Part):
@@ -207,7 +260,9 @@ def _faults(error: ValidationError, raw: dict[str, Any]) -> list[str]:
     """One readable line for each fault: the table, the key, what is wrong, what is allowed."""
     lines = []
     for fault in error.errors():
-        where = _where(fault["loc"], raw)
+        cause = fault.get("ctx", {}).get("error")
+        keys = tuple(cause.key.split(".")) if isinstance(cause, KeyFault) else ()
+        where = _where((*fault["loc"], *keys), raw)
         match fault["type"]:
             case "extra_forbidden":
                 message = f"unknown key; the keys here are {', '.join(_keys(fault['loc']))}"
@@ -216,7 +271,7 @@ def _faults(error: ValidationError, raw: dict[str, Any]) -> list[str]:
             case "list_type":
                 message = f"write [[{fault['loc'][-1]}]] (with two brackets: there may be several)"
             case "value_error":
-                message = str(fault["ctx"]["error"])
+                message = str(cause)
             case _:
                 message = f"{fault['msg']}, not {fault['input']!r}"
         lines.append(f"{where}: {message}")

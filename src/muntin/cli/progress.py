@@ -94,6 +94,8 @@ def line(numbers: Mapping[str, Any], rows_per_s: float) -> str:
         f"{int(numbers.get('results') or 0):,} results",
     ]
     parts += [f"{int(numbers[key]):,} {key}" for key in ("late", "bad") if numbers.get(key)]
+    parts += [f"{n:,} bad updates of {table}" for table, n in (numbers.get("bad_updates") or {}).items()]
+    parts += [f"EVERY ROW OF A BATCH DROPPED: {s} ({sum(n):,} rows)" for s, n in (numbers.get("lost") or {}).items()]
     return " | ".join(parts)
 
 

@@ -8,19 +8,21 @@ from dataclasses import asdict
 from pathlib import Path
 
 from muntin.research import Setting, chosen, reproduce
-from muntin.research.harness import Record
+from muntin.research.harness import Record, tally
 from muntin.research.plots import draw, require_matplotlib
 
 
 def run_entries(
     names: Sequence[str], smoke: bool, say: Callable[[str], None], json_file: Path | None, plots: Path | None
 ) -> bool:
-    """Run the entries; True if none failed. Raises ConfigError for an unknown id, or for ``plots`` without
+    """Run the entries and say how many have each verdict; True if none failed (a claim that does not hold on the given
+    workload DIFFERS, which is no failure). Raises ConfigError for an unknown id, or for ``plots`` without
     matplotlib."""
     entries = chosen(names)
     if plots is not None:
         require_matplotlib()
     records = reproduce(entries, Setting(smoke, shared_folder()), lambda r: say(r.line))
+    say(tally(records))
     if json_file is not None:
         json_file.write_text(json.dumps([_plain(r) for r in records], indent=2) + "\n", encoding="utf-8")
     if plots is not None:

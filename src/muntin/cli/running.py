@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
-from muntin.cli.failures import CONTEXT, FAILED, INTERRUPTED, OK, TERMINATED, describe
+from muntin.cli.ending import end_now, handled_by
+from muntin.cli.failures import CONTEXT, FAILED, OK, describe
 from muntin.cli.progress import Progress
+
+STOPPED = "muntin: stopped; the checkpoint has every finished batch, and the next run goes on from there"
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at the metrics, and the most that a signal waits for."""
 
 
 class Stops:
-    """The signals that ask for a clean stop: the first is remembered, a second one ends the process at once."""
+    """The signals that ask for a clean stop: the first is remembered, a second one ends the command at once."""
 
     def __init__(self) -> None:
         self.number: int | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.number is not None:
-            sys.stderr.write("\nmuntin: stopped without waiting; the next run repeats the unfinished batch\n")
-            sys.stderr.flush()
-            raise SystemExit(128 + number)
+            end_now(number, "stopped without waiting; the next run repeats the unfinished batch")
         self.number = number
 
     @property
     def status(self) -> int:
-        return INTERRUPTED if self.number == signal.SIGINT else TERMINATED
+        return 128 + (self.number or 0)
 
 
 @contextmanager
 def stops() -> Iterator[Stops]:
-    """Take over SIGINT and SIGTERM (PySpark's own handler would cancel the jobs first); give them back at the end."""
+    """Take over the signals that end a command; give them back at the end."""
     asked = Stops()
-    before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handled_by(asked):
         yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:
@@ -58,11 +53,15 @@ def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:
                 ended, failure = True, e
             if not quiet:
                 progress.look()
-    if asked.number is not None:
-        out.write("muntin: stopping\n")
+    if asked.number is not None and failure is None:
+        if out.isatty():
+            out.write("muntin: stopping when the batch under way is done\n")
         run.stop()
-        out.write("muntin: stopped; the checkpoint has every finished batch, and the next run goes on from there\n")
-        return asked.status
+        failure = run.exception
+        if failure is None:
+            with suppress(OSError):  # after SIGHUP there is no terminal
+                out.write(f"{STOPPED}\n")
+            return asked.status
     if failure is not None:
         if CONTEXT.debug:
             traceback.print_exception(failure)

@@ -16,14 +16,16 @@ from muntin.cli.job import Job, Source, StreamPart, TablePart
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.cql.durations import parse_duration
-from muntin.plan.catalog import Catalog, Stream, Table
+from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 """Spark's format by a file's extension."""
 
-_CSV = {"header": "true", "inferSchema": "true"}
+_INFERRED = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
+"""Reader options by format: text that is a time throughout is read as one."""
+
 Part = TypeVar("Part", StreamPart, TablePart)
-_KEYS = ("slack", "idle_after", "max_jump", "on_bad_time")
+_KEYS = ("slack", "idle_after", "max_jump", "on_bad_time", "ts_unit")
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def parse_stream(text: str) -> StreamPart:
     try:
         return StreamPart.model_validate(
             {"name": name.strip(), "format": fmt, "path": path, "ts": ts.strip(), **extras}
-            | {"options": _CSV if fmt == "csv" else {}}
+            | {"options": _INFERRED.get(fmt, {})}
         )
     except ValueError as e:
         raise ConfigError(f"--stream {name}: {_last_line(e)}") from None
@@ -100,11 +102,34 @@ def offline_catalog(inputs: Inputs) -> Catalog | None:
     known = {name: schema for name, schema in schemas.items() if schema is not None}
     return Catalog(
         tuple(_stream(s, known[s.name], i) for i, s in enumerate(inputs.streams)),
-        tuple(Table(t.name, known[t.name], t.kind) for t in inputs.tables),
+        tuple(_table(t, known[t.name]) for t in inputs.tables),
     )
 
 
+def _table(part: TablePart, schema: Schema) -> Table:
+    """A table; of one that changes without the columns that its updates add."""
+    if part.kind == "static":
+        return Table(part.name, schema, part.kind)
+    if part.ts is not None:
+        _timed("table", part.name, schema, part.ts, part.ts_unit)
+    columns = Schema(tuple(f for f in schema if f.name not in (part.ts, part.op)))
+    by = (part.key,) if isinstance(part.key, str) else tuple(part.key or ())
+    return Table(part.name, columns, part.kind, key=by, on_bad_update=part.on_bad_update)
+
+
+def _timed(what: str, name: str, schema: Schema, ts: str, unit: str | None) -> None:
+    """Raises ConfigError for a column whose type cannot be event time, as Spark's session would."""
+    column = schema.get(ts)
+    if column is None:
+        return
+    if pa.types.is_integer(column.type) and unit is None:
+        raise ConfigError(f"{what} {name!r}: column {ts!r} is an integer; say its unit with ts_unit=us, ms or s")
+    if not is_event_time(column.type):
+        raise ConfigError(f"{what} {name!r}: {no_event_time(ts, str(column.type))}")
+
+
 def _stream(part: StreamPart, schema: Schema, order: int) -> Stream:
+    _timed("stream", part.name, schema, part.ts, part.ts_unit)
     return Stream(
         part.name,
         schema,
@@ -113,6 +138,7 @@ def _stream(part: StreamPart, schema: Schema, order: int) -> Stream:
         idle_after=parse_duration(part.idle_after) if part.idle_after else None,
         max_jump=parse_duration(part.max_jump) if part.max_jump else None,
         on_bad_time=part.on_bad_time,
+        ts_unit=UNITS[part.ts_unit or "us"],
         order=order,
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.cli.failures import CONTEXT
-from muntin.cli.job import Job, QueryPart, SessionPart, Sink
+from muntin.cli.job import Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit", "rate"}
-_TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit"}
+_TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit", "key"}
 """Keys of a stream (of a table) that are passed on when given."""
 
 
@@ -33,8 +33,8 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
 
     spark = embedded_spark(part) if spark is None else spark
     if part.shards is None:
-        return Session(spark, partitions=part.partitions)
-    return Session(spark, part.shards, partitions=part.partitions)
+        return Session(spark, partitions=part.partitions, tau=part.tau)
+    return Session(spark, part.shards, partitions=part.partitions, tau=part.tau)
 
 
 def embedded_spark(part: SessionPart) -> Any:
@@ -60,6 +60,9 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
     """Register every input: streams as streaming DataFrames when ``live``, else as batches to be replayed."""
     from muntin.spark.sources import read_batch, read_stream
 
+    parts: tuple[StreamPart | TablePart, ...] = (*inputs.streams, *inputs.tables)
+    for part in parts:
+        _check_source(session, part)
     for s in inputs.streams:
         arguments = (session.spark, s.format, s.path, s.table_schema, s.options)
         df = read_stream(*arguments, name=s.name) if live else read_batch(*arguments)
@@ -69,7 +72,22 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
         where = (session.spark, t.format, t.path, t.table_schema, t.options)
         updates = read_stream(*where, name=t.name) if live and t.kind != "static" else read_batch(*where)
         rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
-        session.table(t.name, updates, kind=t.kind, on_bad_time=t.on_bad_time, **rules)
+        faults: dict[str, Any] = {"on_bad_time": t.on_bad_time, "on_bad_update": t.on_bad_update}
+        session.table(t.name, updates, kind=t.kind, **faults, **rules)
+
+
+def _check_source(session: Session, part: StreamPart | TablePart) -> None:
+    """Raises ConfigError, with the key's name, for a format that Spark does not find and a local path with nothing."""
+    from muntin.spark.formats import FILE_FORMATS, missing_format
+
+    what = f"{'stream' if isinstance(part, StreamPart) else 'table'} {part.name!r}"
+    fault = missing_format(session.spark, part.format) if part.format != "table" else None
+    if fault is not None:
+        raise ConfigError(f"{what}, key format: {fault}")
+    path = part.path or ""
+    local = part.format in FILE_FORMATS and path and "://" not in path and not any(c in path for c in "*?[{")
+    if local and not Path(path.removeprefix("file:")).exists():
+        raise ConfigError(f"{what}, key path: there is no file or directory {path}")
 
 
 def add_queries(session: Session, job: Job) -> None:
@@ -84,9 +102,19 @@ def add_queries(session: Session, job: Job) -> None:
             raise
         if part.sink is None:
             raise ConfigError(f"{job.path}: query {part.name!r}: key sink is missing; say where its rows go")
+        _check_sink(session, part.sink, f"{job.path}: query {part.name!r}, key sink.format")
         query.write(part.sink.format, _target(job, part.sink), mode=part.sink.mode, options=part.sink.options)
     if job.late is not None:
+        _check_sink(session, job.late, f"{job.path}: [late], key format")
         session.write_late(job.late.format, _target(job, job.late), mode=job.late.mode, options=job.late.options)
+
+
+def _check_sink(session: Session, sink: Sink, where: str) -> None:
+    from muntin.spark.formats import OWN_SINKS, missing_format
+
+    fault = missing_format(session.spark, sink.format) if sink.format not in OWN_SINKS else None
+    if fault is not None:
+        raise ConfigError(f"{where}: {fault}")
 
 
 def _target(job: Job, sink: Sink) -> str | None:
@@ -103,19 +131,40 @@ def options_of(part: QueryPart) -> dict[str, Any]:
     return part.options.model_dump(exclude_none=True)
 
 
-def first_rows(df: Any, limit: int) -> pa.Table:
+def first_rows(df: Any, limit: int, ordered: bool = False) -> pa.Table:
     """The first ``limit`` rows of a batch answer and one more if there is one (all for 0): in order of time, '-' first.
 
-    Ties are ordered by the columns from left to right, so that the same answer prints the same.
+    Ties are as the query orders them (``ordered``: it ends with ORDER BY ... LIMIT), else by the columns from left to
+    right, so that the same answer prints the same.
     """
     time, sign = ("_ts" if "_ts" in df.columns else "ts"), ("_op" if "_op" in df.columns else "op")
+    if ordered:  # the rows of an instant come from one task, in their order
+        place = next(n for n in (f"row{i}" for i in range(len(df.columns) + 1)) if n not in df.columns)
+        placed = df.selectExpr("*", f"monotonically_increasing_id() AS `{place}`").orderBy(f"`{time}`", place)
+        rows: pa.Table = (placed.limit(limit + 1) if limit else placed).drop(place).toArrow()
+        return rows
     # Spark cannot order by maps.
     others = [n for n, kind in df.dtypes if n not in (time, sign) and "map<" not in kind]
     keys = [time, *([sign] if sign in df.columns else []), *others]
     # '+' sorts before '-', but inside an instant rows leave before others enter.
-    ordered = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
-    rows: pa.Table = (ordered.limit(limit + 1) if limit else ordered).toArrow()
+    sorted_ = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
+    rows = (sorted_.limit(limit + 1) if limit else sorted_).toArrow()
     return rows
+
+
+def dropped(metrics: Any) -> list[str]:
+    """What a replay left out, a line each."""
+    from muntin.spark.metrics import lost_text
+
+    if metrics is None:
+        return []
+    told = [lost_text(stream, bad, late) for stream, (bad, late) in metrics.lost.items()]
+    if metrics.bad > sum(bad for bad, _ in metrics.lost.values()):
+        told.append(f"{metrics.bad:,} of {metrics.bad + metrics.rows:,} rows have no usable event time: dropped")
+    if metrics.late:
+        told.append(f"{metrics.late:,} of {metrics.rows:,} rows came too late: dropped")
+    updates = metrics.bad_updates.items()
+    return told + [f"{n:,} updates of {table} took away rows that were not there; ignored" for table, n in updates]
 
 
 def read_text(argument: str | None, read_stdin: Callable[[], str]) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -33,8 +33,9 @@ class Header:
 class SourceClock:
     """How far one source has come. ``max_ts``: its maximum event time as ``max_jump`` restrains it; ``top_ts``:
     unrestrained;
-    ``first_ts``: the minimum so far; ``last_row_at``: processing time of its last row, or of the first batch (NEVER
-    where ``idle_after`` is None)."""
+    ``first_ts``: the minimum so far; ``last_row_at``: processing time of its last row, of the first batch, or of the
+    start of the run, whichever is latest (NEVER where ``idle_after`` is None): nobody could see a row come while the
+    pipeline was down."""
 
     slack: int = 0
     idle_after: int | None = None
@@ -45,14 +46,16 @@ class SourceClock:
     last_row_at: int = NEVER
     heartbeat: int = NEVER
 
-    def advance(self, headers: Sequence[Header], now: int) -> SourceClock:
-        """The clock after one batch at processing time ``now``; never moves back. ``max_jump`` restrains a batch,
-        counted from the clock's maximum,
-        or in the first batch from the median event time, so that one row from the future or the past cannot set it."""
+    def advance(self, headers: Sequence[Header], now: int, since: int = NEVER) -> SourceClock:
+        """The clock after one batch at processing time ``now`` of a run that began at ``since``; never moves back.
+
+        ``max_jump`` restrains a batch, counted from the clock's maximum, or in the first batch from the median event
+        time, so that one row from the future or the past cannot set it.
+        """
         beats = max([self.heartbeat, *(h.heartbeat for h in headers)])
         live = [h for h in headers if h.rows]
         if not live:
-            return replace(self, heartbeat=beats, last_row_at=self._seen(self.last_row_at, now))
+            return replace(self, heartbeat=beats, last_row_at=self._seen(max(self.last_row_at, since), now))
         highest = top = max(h.max_ts for h in live)
         if self.max_jump is not None:
             base = self.max_ts if self.max_ts != NEVER else max(h.mid_ts for h in live)
@@ -83,6 +86,26 @@ class SourceClock:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def lost(headers: Sequence[Header], before: int) -> dict[int, tuple[int, int]]:
+    """Sources of which every row of the batch is dropped, with (rows without a usable event time, rows that are late
+    because all instants up to ``before`` are answered), before WHERE."""
+    found: dict[int, tuple[int, int]] = {}
+    for source in {h.source for h in headers if h.rows or h.bad}:
+        mine = [h for h in headers if h.source == source]
+        if all(h.max_ts < before for h in mine if h.rows):
+            found[source] = sum(h.bad for h in mine), sum(h.rows for h in mine)
+    return found
+
+
+def largest(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The largest count of each name, without zeros."""
+    found: dict[str, int] = {}
+    for name, count in counts:
+        if count > found.get(name, 0):
+            found[name] = count
+    return found
 
 
 def stage_watermark(clocks: Sequence[SourceClock], now: int, before: int) -> int:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.cql.calls import bare, function_name, function_of
-from muntin.cql.coerce import bounded_decimal, coerce, common_type
+from muntin.aggregates.description import Aggregate, Parameter, Takes
+from muntin.aggregates.registry import described
+from muntin.aggregates.user_defined import PREFIX, name_of
+from muntin.cql.calls import arguments_of, bare, function_name, function_of
+from muntin.cql.coerce import coerce, common_type
 from muntin.cql.expressions import ExprBinder
 from muntin.cql.operators import BOOL, describe, logic
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope
 from muntin.cql.types import family, to_spark
 from muntin.plan.catalog import Catalog
-from muntin.plan.exprs import ONCE, Agg, Call, Expr, Literal, columns_of
+from muntin.plan.exprs import Agg, Call, Expr, Literal, columns_of, pair
 
-_MOMENTS = ("median", "quantile", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
-_NUMERIC = ("sum", "avg", *_MOMENTS)
-_ANY = ("count", "first", "last", "collect")
 _ONE = Literal(1, pa.int64())
 _ROWS = Agg("count", None, pa.int64())
 
@@ -36,9 +36,11 @@ class AggregateCalls:
     def agg(self, node: exp.Expr) -> Agg:
         """The aggregate of a call; the rows that FILTER and IGNORE NULLS leave become ``only`` around its argument."""
         call = bare(node)
-        counts = isinstance(call, exp.CountIf)
-        made = _ROWS if counts else self._call(call)
-        kept = [self._condition(call.this, "COUNT_IF")] if counts else []
+        what = function_of(call, self.catalog)
+        assert what is not None
+        counts = what.counts == "conditions"
+        made = _ROWS if counts else self._call(what, call)
+        kept = [self._condition(call.this, what.shown)] if counts else []
         while node is not call:
             if isinstance(node, exp.Filter):
                 kept.insert(0, self._condition(node.expression.this, "FILTER"))
@@ -57,49 +59,76 @@ class AggregateCalls:
 
     def _nulls(self, made: Agg, node: exp.Expr) -> list[Expr]:
         """What IGNORE NULLS keeps."""
-        if made.fn not in ("first", "last") or made.arg is None:
+        if not described(made).nulls or made.arg is None:
             raise place_of(node, self.text).error(
                 "IGNORE NULLS and RESPECT NULLS go with FIRST and LAST: the others skip NULLs"
             )
+        if isinstance(node.this, exp.IgnoreNulls | exp.RespectNulls):
+            raise place_of(node, self.text).error("write IGNORE NULLS or RESPECT NULLS, once")
         return [logic("not", Call("is_null", (made.arg,), BOOL))] if isinstance(node, exp.IgnoreNulls) else []
 
-    def _call(self, node: exp.Expr) -> Agg:
-        fn, name = function_of(node, self.catalog), function_name(node, self.catalog)
-        assert fn is not None and name is not None
-        place = place_of(node, self.text)
-        args = list(node.expressions) if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
-        arg: exp.Expr | None = args[0] if args else None
-        if len(args) > 1:
-            raise place.unsupported(f"{name} takes one argument")
+    def _call(self, what: Aggregate, node: exp.Expr) -> Agg:
+        name, place = function_name(node, self.catalog) or what.shown, place_of(node, self.text)
+        args = arguments_of(node)
+        arg = args[0] if args else None
+        if len(args) > what.arity or isinstance(arg, exp.Tuple):
+            raise place.unsupported(_one_argument(what, name, arg))
         distinct = isinstance(arg, exp.Distinct)
         if isinstance(arg, exp.Distinct):
-            if len(arg.expressions) > 1 and fn == "count":
-                return self._rows_counted(arg.expressions, node)
-            if len(arg.expressions) != 1 or fn not in ONCE | {"min", "max"}:
-                raise place.unsupported(
-                    "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
-                    "your own"
-                )
-            arg = arg.expressions[0]
-        if isinstance(arg, exp.Star) and fn == "count" and not distinct:
+            if len(arg.expressions) > 1 and what.counts:
+                return self._rows_counted(what, arg.expressions, node)
+            arg = self._only_distinct(what, name, arg, node)
+        if isinstance(arg, exp.Star) and what.counts and not distinct:
             return _ROWS
         if arg is None:
             raise place.error(f"{name} takes an argument, as in {name}(x) or COUNT(*)")
         value = self._argument(name, arg)
-        if fn == "count" and not distinct and isinstance(value, Literal) and value.value is not None:
+        if what.counts and not distinct and isinstance(value, Literal) and value.value is not None:
             return _ROWS
-        if fn.startswith("udaf:"):
-            return self._udaf(fn, value, node)
-        once = (distinct or isinstance(node, exp.ArrayUniqueAgg)) and fn in ONCE
-        self._check(fn, f"{name}(DISTINCT)" if distinct else name, once, value, node)
-        param = self._quantile(node) if fn == "quantile" else None
-        return Agg(f"{fn}_distinct" if once else fn, value, _type(fn, value.type), param)
+        if what.fn.startswith(PREFIX):
+            return self._udaf(what, value, node)
+        return self._made(what, name, value, args[1:], distinct, node)
 
-    def _rows_counted(self, args: list[exp.Expr], node: exp.Expr) -> Agg:
+    def _only_distinct(self, what: Aggregate, name: str, arg: exp.Distinct, node: exp.Expr) -> exp.Expr:
+        """The one argument behind DISTINCT."""
+        place = place_of(node, self.text)
+        if len(arg.expressions) != 1 or what.distinct == "no":
+            raise place.unsupported(
+                "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
+                "your own"
+            )
+        only: exp.Expr = arg.expressions[0]
+        if isinstance(only, exp.Tuple):
+            raise place.unsupported(_one_argument(what, name, only, distinct=True))
+        return only
+
+    def _made(
+        self, what: Aggregate, name: str, value: Expr, further: list[exp.Expr], distinct: bool, node: exp.Expr
+    ) -> Agg:
+        """The aggregate over a value, and what else the call is written with."""
+        once = what.distinct == "always" or (distinct and what.distinct == "yes")
+        self._check(what, f"{name}(DISTINCT)" if distinct else name, once, value, node)
+        if what.by is not None:
+            return Agg(what.fn, self._by(what.by, name, value, further, node), what.type(value.type))
+        param = None if what.parameter is None else self._parameter(what, what.parameter, further, node)
+        return Agg(f"{what.fn}_distinct" if once else what.fn, value, what.type(value.type), param)
+
+    def _by(self, takes: Takes, name: str, value: Expr, given: list[exp.Expr], node: exp.Expr) -> Expr:
+        """A value beside what orders its row."""
+        if not given:
+            raise place_of(node, self.text).error(f"{name} takes two arguments, as in {name}(x, y)")
+        key = self._argument(name, given[0])
+        if not takes.allows(family(key.type), False):
+            raise place_of(node, self.text).error(
+                f"{name} takes {takes.words} after its first argument, not {describe(key)}"
+            )
+        return pair(key, value)
+
+    def _rows_counted(self, what: Aggregate, args: list[exp.Expr], node: exp.Expr) -> Agg:
         """COUNT(DISTINCT x, y): rows of values without a NULL."""
         values = tuple(self._argument("COUNT", a) for a in args)
         for value in values:
-            self._check("count", "COUNT(DISTINCT)", True, value, node)
+            self._check(what, "COUNT(DISTINCT)", True, value, node)
         fields = [(f"c{i}", v.type) for i, v in enumerate(values)]
         return Agg("count_distinct", Call("row", values, pa.struct(fields)), pa.int64())
 
@@ -116,47 +145,37 @@ class AggregateCalls:
             )
         return value
 
-    def _udaf(self, fn: str, value: Expr, node: exp.Expr) -> Agg:
-        known = self.catalog.function(fn.removeprefix("udaf:"))
+    def _udaf(self, what: Aggregate, value: Expr, node: exp.Expr) -> Agg:
+        known = self.catalog.function(name_of(what.fn))
         assert known is not None
         if known.argument is not None and common_type(value.type, known.argument) is None:
             raise place_of(node, self.text).error(
                 f"{known.name} takes {to_spark(known.argument)}, not {describe(value)}: write CAST(...)"
             )
         arg = value if known.argument is None else coerce(value, known.argument)
-        return Agg(fn, arg, known.result or arg.type, inverse=known.inverse)
+        return Agg(what.fn, arg, known.result or arg.type, inverse=known.inverse)
 
-    def _quantile(self, node: exp.Expr) -> float:
-        """The second argument of QUANTILE: a number from 0 to 1."""
-        given = node.args.get("quantile")
-        how = "QUANTILE takes a number from 0 to 1 as its second argument, as in QUANTILE(x, 0.95)"
-        if given is None:
+    def _parameter(self, what: Aggregate, wanted: Parameter, given: list[exp.Expr], node: exp.Expr) -> float:
+        """The constant after the argument."""
+        how = f"{what.shown} takes {wanted.words}"
+        if not given:
             raise place_of(node, self.text).error(how)
-        q = ExprBinder(self.scope, self.text, "QUANTILE", self.zone).bind(given)
-        if not isinstance(q, Literal) or family(q.type) != "number" or q.value is None or not 0 <= q.value <= 1:
-            raise place_of(given, self.text).error(how)
+        q = ExprBinder(self.scope, self.text, what.shown, self.zone).bind(given[0])
+        plain = isinstance(q, Literal) and family(q.type) == "number" and q.value is not None
+        if not (isinstance(q, Literal) and plain and wanted.low <= q.value <= wanted.high):
+            raise place_of(given[0], self.text).error(how)
         return float(q.value)
 
-    def _check(self, fn: str, name: str, once: bool, arg: Expr, node: exp.Expr) -> None:
+    def _check(self, what: Aggregate, name: str, once: bool, arg: Expr, node: exp.Expr) -> None:
         """Raise for an argument of the wrong kind."""
-        kind, truth = family(arg.type), name in ("BOOL_OR", "BOOL_AND", "EVERY")
-        wrong = (fn in _NUMERIC and kind != "number") or kind in ("nested", "null") or (truth and kind != "boolean")
-        if wrong and (fn not in _ANY or (kind == "nested" and once) or (kind == "null" and fn != "count")):
-            plain = "conditions (BOOLEAN)" if truth else "numbers, strings, booleans, dates or timestamps"
-            wants = "numbers" if fn in _NUMERIC else plain
-            raise place_of(node, self.text).error(f"{name} takes {wants}, not {describe(arg)}")
+        if not what.takes.allows(family(arg.type), once):
+            raise place_of(node, self.text).error(f"{name} takes {what.takes.words}, not {describe(arg)}")
 
 
-def _type(fn: str, t: pa.DataType) -> pa.DataType:
-    """The result type of an aggregate over values of type ``t``."""
-    match fn:
-        case "count":
-            return pa.int64()
-        case "sum" if pa.types.is_decimal(t):
-            return bounded_decimal(min(38, t.precision + 10), t.scale)
-        case "sum":
-            return pa.int64() if pa.types.is_integer(t) else pa.float64()
-        case "collect":
-            return pa.list_(t)
-        case _:
-            return pa.float64() if fn == "avg" or fn in _MOMENTS else t
+def _one_argument(what: Aggregate, name: str, arg: exp.Expr | None, distinct: bool = False) -> str:
+    """What to write instead of several arguments, or a tuple of them."""
+    if not what.counts:
+        return f"{name} takes {'one argument' if what.arity == 1 else 'two arguments'}"
+    if distinct or isinstance(arg, exp.Tuple):
+        return "write COUNT(DISTINCT a, b) for distinct pairs (those without a NULL), and COUNT(*) for rows"
+    return "COUNT takes one argument: write COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)"

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from muntin.core.errors import ConfigError, QueryError
 from muntin.core.zones import zone_name
+from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.dialect import ToStream
 from muntin.cql.output_windows import check_internal
@@ -43,9 +44,11 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
 def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     # what is bound are scalar expressions: their zone is that of the session where the options name none
     ctx = Context(text, catalog, replace(options, zone=options.scalar_zone))
-    tree = stream_of_list(unwrapped(parse(text)))
-    kind, body = _wrapper(tree)
-    node = relation(ctx, body)
+    parsed = parse(text)
+    with every_argument_read(parsed, text, catalog):
+        tree = stream_of_list(unwrapped(parsed))
+        kind, body = _wrapper(tree)
+        node = relation(ctx, body)
     check_internal(ctx, tree, node)
     root = in_zone(Output(node, kind or _default_kind(node)), options.scalar_zone)
     query = BoundQuery(text, root, options)

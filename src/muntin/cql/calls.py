@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
-from muntin.plan.catalog import Catalog
+from muntin.aggregates.description import Aggregate
+from muntin.aggregates.registry import AGGREGATES as BUILT_IN
+from muntin.aggregates.user_defined import PREFIX, USER_DEFINED
+from muntin.plan.catalog import AggregateFunction, Catalog
 
-AGGREGATES: dict[type[exp.Expr], str] = {
-    exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
-    exp.Quantile: "quantile", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
-    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.First: "first", exp.Last: "last",
-    exp.FirstValue: "first", exp.LastValue: "last", exp.ArrayAgg: "collect", exp.ArrayUniqueAgg: "collect",
-    exp.CountIf: "count", exp.LogicalOr: "max", exp.LogicalAnd: "min",
-}  # fmt: skip
-_NAMED = {"collect": "collect", "var": "var_samp", "std": "stddev_samp", "stdev": "stddev_samp", "every": "min"}
+AGGREGATES: dict[type[exp.Expr], Aggregate] = {}
+"""By the node that sqlglot makes of a call."""
+_NAMED: dict[str, Aggregate] = {}
+"""By the name of a call for which sqlglot has no node."""
+for _what in BUILT_IN:
+    for _name in _what.names:
+        _kind = exp.FUNCTION_BY_NAME.get(_name.upper())
+        if _kind is None:
+            _NAMED.setdefault(_name, _what)
+        else:
+            AGGREGATES.setdefault(_kind, _what)
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 
@@ -24,26 +32,44 @@ def bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def function_of(node: exp.Expr, catalog: Catalog) -> str | None:
-    """``Agg.fn`` of an aggregate call (without ``_distinct``), FILTER included; None for everything else."""
+def function_of(node: exp.Expr, catalog: Catalog) -> Aggregate | None:
+    """The function of an aggregate call, FILTER included; None for everything else."""
     node = bare(node)
-    if not isinstance(node, exp.Anonymous):
-        return AGGREGATES.get(type(node))
-    name = str(node.this)
-    known = catalog.function(name)
-    return f"udaf:{known.name}" if known is not None else _NAMED.get(name.lower())
+    if type(node) in AGGREGATES:
+        return AGGREGATES[type(node)]
+    known = registered(node, catalog)
+    if known is not None:
+        return replace(USER_DEFINED, fn=f"{PREFIX}{known.name}", names=(known.name,))
+    return _NAMED.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else None
 
 
-_SHOWN = {"stddev_samp": "STDDEV", "var_samp": "VARIANCE"}
-_BOOLEANS: dict[type[exp.Expr], str] = {exp.CountIf: "COUNT_IF", exp.LogicalOr: "BOOL_OR", exp.LogicalAnd: "BOOL_AND"}
+def registered(node: exp.Expr, catalog: Catalog) -> AggregateFunction | None:
+    """The user-defined aggregate that a call names, also where sqlglot has a node of its own for the name."""
+    if not isinstance(node, exp.Func):
+        return None
+    return catalog.function(str(node.this if isinstance(node, exp.Anonymous) else node.meta.get("called", "")))
 
 
 def function_name(node: exp.Expr, catalog: Catalog) -> str | None:
     """An aggregate's name for messages; None for everything else."""
-    fn, node = function_of(node, catalog), bare(node)
-    if fn is None or isinstance(node, exp.Anonymous):
-        return fn if fn is None else str(node.this).upper()
-    return _BOOLEANS.get(type(node)) or _SHOWN.get(fn, fn.upper())
+    what, node = function_of(node, catalog), bare(node)
+    if what is None or isinstance(node, exp.Anonymous):
+        return None if what is None else str(node.this).upper()
+    return what.shown
+
+
+def arguments_read(kind: type[exp.Expr]) -> tuple[str, ...]:
+    """The arguments that binding reads of a node of an aggregate, in the order in which they are written."""
+    first = [k for k in kind.arg_types if k != "expressions"][: AGGREGATES[kind].arity]
+    return (*first, *(k for k in ("expressions",) if k in kind.arg_types))
+
+
+def arguments_of(node: exp.Expr) -> list[exp.Expr]:
+    """The arguments of an aggregate call, as they are written."""
+    if type(node) not in AGGREGATES:
+        return [*([] if isinstance(node, exp.Anonymous) else [node.this]), *node.expressions]
+    parts = (node.args.get(k) for k in arguments_read(type(node)))
+    return [a for part in parts for a in (part if isinstance(part, list) else [part]) if a is not None]
 
 
 def has_aggregate(node: exp.Expr, catalog: Catalog) -> bool:

@@ -32,17 +32,32 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """Spark's tightest common number type (ANSI rules: a float with an int or bigint is a double)."""
+    """Spark's tightest common number type (ANSI rules: a float with an int or bigint is a double).
+
+    Decimals that together need more than 38 digits keep their whole digits (Spark 4's ``boundedPreferIntegralDigits``).
+    """
     k = pa.types
     if k.is_floating(a) or k.is_floating(b):
         both32 = all(k.is_float32(t) or (k.is_integer(t) and t.bit_width < 32) for t in (a, b))
         return pa.float32() if both32 else pa.float64()
     if k.is_decimal(a) or k.is_decimal(b):
-        x, y = as_decimal(a), as_decimal(b)
-        scale = max(x.scale, y.scale)
-        return bounded_decimal(max(x.precision - x.scale, y.precision - y.scale) + scale, scale)
+        whole, scale = _digits(a, b)
+        return pa.decimal128(min(whole + scale, 38), min(scale, 38 - whole))
     signed = [t if k.is_signed_integer(t) else _signed(t) for t in (a, b)]
     return max(signed, key=lambda t: t.bit_width)
+
+
+def _digits(a: pa.DataType, b: pa.DataType) -> tuple[int, int]:
+    """Whole digits and fraction digits that hold every value of two decimal or integer types."""
+    x, y = as_decimal(a), as_decimal(b)
+    return max(x.precision - x.scale, y.precision - y.scale), max(x.scale, y.scale)
+
+
+def loses_digits(a: pa.DataType, b: pa.DataType) -> bool:
+    """Whether the common type of two types is a decimal that does not hold every value of both."""
+    k = pa.types
+    exact = all(k.is_decimal(t) or k.is_integer(t) for t in (a, b)) and (k.is_decimal(a) or k.is_decimal(b))
+    return exact and sum(_digits(a, b)) > 38
 
 
 def _signed(t: pa.DataType) -> pa.DataType:

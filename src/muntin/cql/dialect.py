@@ -33,6 +33,8 @@ WINDOWS_HELP = (
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
+_IGNORING = (exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.IgnoreNulls)
+_AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _ENDS = ("SLIDE", "INTERNAL")
 _QUERY = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 
@@ -175,6 +177,27 @@ class CqlParser(SparkParser):
             return self.expression(call, token=token)
         return super()._parse_function(functions, anonymous, optional_parens, any_token)
 
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """As Spark's; sqlglot's builders of nodes stumble over calls with too few arguments."""
+        token = self._curr
+        try:
+            found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
+            return _named(found, token) if found is not None else None
+        except (IndexError, KeyError, AttributeError, ValueError) as e:
+            if isinstance(e, ParseError):
+                raise
+            raise self._error(f"{token.text} cannot be called with these arguments", token) from None
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        """As Spark's; an argument of a call that its node does not have is one too many."""
+        built = super().validate_expression(expression, args)
+        for arg in args or ():
+            if isinstance(arg, exp.Expr) and not _is_within(arg, built):
+                spans = [(n.meta["start"], n.meta["end"] + 1) for n in arg.walk() if "start" in n.meta]
+                start, end = min(spans, default=(self._prev.start, self._prev.end + 1))
+                raise CqlParseError("this argument is one too many: the call takes no such argument", start, end)
+        return built
+
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         """As Spark's; a SELECT remembers its place."""
         token = self._curr
@@ -194,9 +217,24 @@ class CqlParser(SparkParser):
             query.update_positions(token)
         return query
 
+    def _parse_limit_options(self) -> exp.LimitOptions | None:
+        """As Spark's, but without a word that sqlglot skips."""
+        options: exp.LimitOptions | None = super()._parse_limit_options()
+        if self._prev.text.upper() == "ONLY":
+            self.raise_error("this does not belong here: write ORDER BY ... LIMIT k", self._prev)
+        return options
+
+    def parse_set_operation(self, *args: Any, **kwargs: Any) -> exp.SetOperation | None:
+        """As Spark's, but without the words of joins that sqlglot skips before UNION, EXCEPT and INTERSECT."""
+        token = self._curr
+        found: exp.SetOperation | None = super().parse_set_operation(*args, **kwargs)
+        if found is not None and token.token_type in self.JOIN_METHODS:
+            self.raise_error("this does not belong here", token)
+        return found
+
     def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
         """As Spark's; constants that sqlglot leaves without a place take that of the last token read."""
-        built = super().expression(instance, token, comments)
+        built = super().expression(_quantile(instance), token, comments)
         if isinstance(built, _CONSTANTS) and "start" not in built.meta:
             built.update_positions(self._prev)
         return built
@@ -350,7 +388,51 @@ class CqlParser(SparkParser):
         return literal
 
 
+def _named(call: exp.Expr, token: Token) -> exp.Expr:
+    """The call, which remembers its name as written, and its place where sqlglot has none."""
+    inner = call
+    while isinstance(inner, _AROUND_CALLS) and isinstance(inner.this, exp.Expr):
+        inner = inner.this
+    if isinstance(inner, exp.Func) and "called" not in inner.meta:
+        inner.meta["called"] = token.text
+        placeless = not any("start" in n.meta for n in inner.walk())
+        if placeless or (isinstance(inner, exp.AggFunc) and "start" not in inner.meta):
+            inner.update_positions(token)
+    return call
+
+
+def _quantile(node: Any) -> Any:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), as QUANTILE(x, q); other nodes as they are."""
+    if not (isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont)):
+        return node
+    call, keys = node.this, node.expression.expressions
+    if call.args.get("expression") or len(keys) != 1 or keys[0].args.get("desc"):
+        return node
+    made = exp.Quantile(this=keys[0].this, quantile=call.this)
+    made.meta.update(call.meta)
+    return made
+
+
+def _is_within(arg: exp.Expr, built: exp.Expr) -> bool:
+    """Whether an argument is part of the node of its call; a constant may have changed its form there."""
+    if isinstance(arg, exp.Boolean) and isinstance(built, _IGNORING):
+        return True  # FIRST(x, true) is FIRST(x) IGNORE NULLS
+    if isinstance(arg, exp.Literal) and built.args.get("format"):
+        return True  # written in the letters of another language
+    leaf = isinstance(arg, exp.Literal | exp.Column)
+    return any(n is arg or (leaf and n.name.lower() == arg.name.lower()) for n in built.walk())
+
+
 class Cql(Spark):
     """The dialect; used through ``cql.parse``."""
 
     Parser = CqlParser
+
+    class Tokenizer(Spark.Tokenizer):
+        """Spark's; a quote written twice is a quote, as in ``'it''s'`` (Spark 4)."""
+
+        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        """The path as it stands: no function here reads one, and sqlglot would log what it does not understand."""
+        return path

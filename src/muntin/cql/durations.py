@@ -20,6 +20,7 @@ UNITS: dict[str, int] = {name: span for span, names in _NAMES.items() for name i
 _ALLOWED = "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY, WEEK (also plural, us, ms, sec, min, hr)"
 _HOW = f"write a number and a unit, as in 10 MINUTES; {_ALLOWED}"
 _CALENDAR = {"month", "months", "mon", "mons", "year", "years", "quarter", "quarters"}
+_DAYS_OF = {"month": 30, "quarter": 91, "year": 365}
 _PART = re.compile(r"\s*([+-]?)\s*'?\s*([+-]?)\s*(\d+\.?\d*|\.\d+)\s*'?\s*([A-Za-z]*)\s*,?")
 _ISO = re.compile(
     r"([+-])?P(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
@@ -67,7 +68,11 @@ def _unit(unit: str, number: str) -> int:
     if not name:
         raise ValueError(f"{number} has no unit: write for example {number} SECONDS; {_ALLOWED}")
     if name in _CALENDAR:
-        raise ValueError(f"{unit} has no fixed length; {_ALLOWED}")
+        one = {"mon": "month"}.get(name.rstrip("s"), name.rstrip("s"))
+        raise ValueError(
+            f"{unit} has no fixed length: write days, as in {_DAYS_OF[one]} DAYS, or group by "
+            f"DATE_TRUNC('{one.upper()}', t); {_ALLOWED}"
+        )
     raise ValueError(f"{unit!r} is not a unit of time; {_ALLOWED}")
 
 

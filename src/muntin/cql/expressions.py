@@ -11,7 +11,8 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.cql import functions, literals
+from muntin.aggregates.registry import listed
+from muntin.cql import functions, instead, literals
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
 from muntin.cql.dialect import WRAPPERS, WstreamCall
@@ -64,19 +65,27 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.AtTimeZone: ("at_time_zone", ("this", "zone")),
     exp.ConvertTimezone: ("convert_timezone", ("source_tz", "target_tz", "timestamp")),
 }  # fmt: skip
-_ODD_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Floor: ("decimals", "to"), exp.Ceil: ("decimals", "to"), exp.Trim: ("expression",),
-    exp.Round: ("truncate",),
+_TWO = ("this", "expression")
+ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((*_COMPARISONS, *_ARITHMETIC), _TWO),
+    **{kind: parts for kind, (_, parts) in _FUNCTIONS.items()},
+    exp.Trim: ("this", "position"), exp.Paren: ("this",), exp.Column: ("this", "table", "db", "catalog"),
+    exp.Identifier: ("this", "quoted"), exp.And: _TWO, exp.Or: _TWO, exp.Not: ("this",), exp.Neg: ("this",),
+    exp.Literal: ("this", "is_string"), exp.Boolean: ("this",), exp.Null: (), exp.HexString: ("this",),
+    exp.Interval: ("this", "unit"), exp.IntervalSpan: _TWO, exp.Var: ("this",), exp.Cast: ("this", "to"),
+    exp.TryCast: ("this", "to", "safe"), exp.DataType: ("this", "expressions", "nested", "values"),
+    exp.DataTypeParam: ("this",),
+    exp.Between: ("this", "low", "high"), exp.In: ("this", "expressions", "query", "unnest"), exp.Exists: ("this",),
+    exp.Is: _TWO, exp.NullSafeNEQ: _TWO, exp.Like: (*_TWO, "negate"), exp.ILike: (*_TWO, "negate"),
+    exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
+    exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
 }  # fmt: skip
+"""By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
 _AGGREGATE_HINTS = {
     "WHERE": "conditions on aggregates belong in HAVING",
     "ON": "conditions on aggregates belong in HAVING",
     "GROUP BY": "group by plain expressions",
 }
-_AGGREGATES = (
-    "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, STDDEV[_SAMP|_POP], VARIANCE, VAR_[SAMP|POP], FIRST, LAST, COLLECT, "
-    "COUNT_IF, BOOL_OR, BOOL_AND"
-)
 
 
 class Aggregates(Protocol):
@@ -193,7 +202,7 @@ class ExprBinder:
                 return self._to_date(node)
             case exp.TimestampTrunc(unit=exp.Var(this=unit)):
                 return date_trunc(str(unit), self.bind(node.this))
-            case exp.Extract():
+            case exp.Extract(this=exp.Var()):
                 return extract(node.this.name, self.bind(node.expression))
             case exp.Anonymous():
                 return self._named(node)
@@ -202,8 +211,6 @@ class ExprBinder:
 
     def _to_date(self, node: exp.TsOrDsToDate) -> Expr:
         """TO_DATE without a format; functions of dates have it around their argument, too."""
-        if node.args.get("format"):
-            raise place_of(node, self.text).unsupported("TO_DATE takes no format here: write CAST(... AS DATE)")
         e, around = self.bind(node.this), node.parent
         if isinstance(e, Literal) and isinstance(e.value, str):
             return literals.date(e.value)
@@ -249,8 +256,6 @@ class ExprBinder:
         name, parts = _FUNCTIONS[type(node)]
         if isinstance(node, exp.Trim):
             name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), name)
-        if any(node.args.get(a) for a in _ODD_ARGUMENTS.get(type(node), ())):
-            raise place_of(node, self.text).unsupported(f"this form of {name.upper()} is not supported")
         return functions.build(name, [self.bind(a) for a in _arguments(node, parts)])
 
     def _named(self, node: exp.Anonymous) -> Expr:
@@ -266,10 +271,13 @@ class ExprBinder:
             return functions.build(name, [self.bind(a) for a in args])
         if name.upper() in WRAPPERS:
             raise place_of(node, self.text).error(f"{node.this} goes around the whole query: {node.this}(SELECT ...)")
+        words = instead.for_function(name)
+        if words is not None:
+            raise place_of(node, self.text).unsupported(instead.not_here(name, words))
         hint = did_you_mean(name, functions.NAMES)
         known = ", ".join(functions.NAMES)
         raise place_of(node, self.text).unsupported(
-            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {_AGGREGATES}"
+            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {listed()}"
         )
 
     def _is(self, node: exp.Is) -> Expr:
@@ -307,13 +315,20 @@ class ExprBinder:
 
     def _cast(self, node: exp.Cast) -> Expr:
         safe = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
-        to = from_spark(node.args["to"].sql(dialect="spark"))
+        to = self._type(node.args["to"])
         e = self.bind(node.this)
         if isinstance(e, Literal) and isinstance(e.value, str) and not safe:
             return _cast_text(e.value, to, self.zone)
         if not _castable(e.type, to):
             raise TypeClash(f"cannot cast {describe(e)} to {to_spark(to)}")
         return functions.trying(coerce(e, to)) if safe else coerce(e, to)
+
+    def _type(self, node: exp.DataType) -> pa.DataType:
+        """The type that a cast names; lengths, as in VARCHAR(5), are refused: values keep theirs."""
+        to = from_spark(node.sql(dialect="spark"))
+        if node.expressions and not pa.types.is_decimal(to):
+            raise TypeClash(f"{node.sql(dialect='spark')} in CAST: types have no length here, write {to_spark(to)}")
+        return to
 
     def _unsupported(self, node: exp.Expr) -> Exception:
         place = place_of(node, self.text)
@@ -331,18 +346,20 @@ class ExprBinder:
             return place.unsupported(
                 "ANY and ALL are not supported: compare with (SELECT MIN(x) ...) or (SELECT MAX(x) ...)"
             )
-        if isinstance(node, exp.Window):
-            return place.unsupported("OVER is not supported: a window stands at its stream, as in S [RANGE 10 MINUTES]")
+        name = str(node.meta.get("called") or (node.sql_name() if isinstance(node, exp.Func) else type(node).__name__))
+        words = instead.for_function(name)
+        message = instead.for_node(node) or (instead.not_here(name, words) if words else None)
+        if message is not None:
+            return place.unsupported(message)
         if isinstance(node, exp.Filter):
             return place.error("FILTER (WHERE ...) goes behind an aggregate, as in COUNT(*) FILTER (WHERE v > 3)")
         if isinstance(node, exp.RegexpLike):
             return place.unsupported("regular expressions are not supported: use LIKE, LIKE ANY or CONTAINS")
         if isinstance(node, exp.Star):
             return place.error("* stands alone in the select list or in COUNT(*)")
-        name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
         if isinstance(node, exp.AggFunc):
             return place.unsupported(
-                f"the aggregate {name} is not supported; aggregates: {_AGGREGATES}, COUNT(DISTINCT x)"
+                f"the aggregate {name} is not supported; aggregates: {listed()}, COUNT(DISTINCT x)"
             )
         what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
         return place.unsupported(f"{what} is not supported. Functions: {', '.join(functions.NAMES)}")

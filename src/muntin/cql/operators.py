@@ -6,10 +6,19 @@ Functions take bound arguments and raise ``TypeClash`` with a message; the calle
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 
-from muntin.cql.coerce import coerce, common_number, common_type, decimal_result, literal_decimal
+from muntin.cql.coerce import (
+    as_decimal,
+    coerce,
+    common_number,
+    common_type,
+    decimal_result,
+    literal_decimal,
+    loses_digits,
+)
 from muntin.cql.types import DURATION, family, to_spark
 from muntin.plan.exprs import Call, Column, Expr, Literal
 
@@ -98,7 +107,12 @@ def _time_arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
             assert t is not None
             return Call("sub", (coerce(a, t), coerce(b, t)), DURATION)
     hint = "supported are timestamp + INTERVAL, timestamp - INTERVAL and timestamp - timestamp"
-    if "number" in (family(a.type), family(b.type)):
+    kinds = {family(a.type), family(b.type)}
+    if kinds == {"date", "duration"} or kinds == {"date"}:
+        hint = "a date is no instant: write CAST(... AS TIMESTAMP)" + (" around both" if kinds == {"date"} else "")
+    elif kinds == {"date", "number"}:
+        hint = "write CAST(... AS TIMESTAMP) + INTERVAL 1 DAY"
+    elif "number" in kinds:
         hint = "a number has no unit of time: beside a number write a plain number instead of INTERVAL"
     raise TypeClash(f"cannot compute {describe(a)} {_SIGNS[fn]} {describe(b)}: {hint}")
 
@@ -108,7 +122,35 @@ def compare(fn: str, a: Expr, b: Expr) -> Expr:
     t = common_type(a.type, b.type)
     if t is None or family(t) == "nested":
         raise TypeClash(_clash(fn, a, b))
+    if loses_digits(a.type, b.type):
+        return _compare_wide(fn, a, b)
     return Call(fn, (coerce(a, t), coerce(b, t)), BOOL)
+
+
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def _compare_wide(fn: str, a: Expr, b: Expr) -> Expr:
+    """A comparison of decimals that have no common type of 38 digits, without rounding either.
+
+    With the fewer fraction digits on the left: it is beyond every value of the right, or fits a type with the right's
+    fraction.
+    """
+    x, y = as_decimal(a.type), as_decimal(b.type)
+    if x.scale > y.scale:
+        return _compare_wide(_MIRRORED.get(fn, fn), b, a)
+    whole = 38 - y.scale
+    a, wide = coerce(a, x), pa.decimal128(38, y.scale)
+    edge, low = (Literal(Decimal(sign * 10**whole), pa.decimal128(whole + 1, 0)) for sign in (1, -1))
+    both_null: Expr = Call("is_null", (a,), BOOL) if fn == "eq_null_safe" else Literal(None, BOOL)
+    return choose(
+        [
+            (Call("is_null", (b,), BOOL), both_null),
+            (compare("ge", a, edge), Literal(fn in ("gt", "ge", "ne"), BOOL)),
+            (compare("le", a, low), Literal(fn in ("lt", "le", "ne"), BOOL)),
+        ],
+        Call(fn, (coerce(a, wide), coerce(b, wide)), BOOL),
+    )
 
 
 def _clash(fn: str, a: Expr, b: Expr) -> str:
@@ -156,6 +198,9 @@ def member(x: Expr, values: Sequence[Expr]) -> Expr:
     for v in values:
         if common_type(x.type, v.type) is None or family(x.type) == "nested":
             raise TypeClash(_clash("eq", x, v))
+    if any(loses_digits(x.type, v.type) for v in values):
+        same = [compare("eq", x, v) for v in values]
+        return same[0] if len(same) == 1 else logic("or", *same)
     return Call("in", tuple(unify("IN", [x, *values])), BOOL)
 
 

@@ -6,9 +6,11 @@ import re
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token  # type: ignore[attr-defined]
 
 from muntin.core.errors import QueryError
 from muntin.cql.dialect import Cql, CqlParseError
+from muntin.cql.instead import for_call
 from muntin.cql.places import Place, place_of
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -24,12 +26,10 @@ def parse(text: str) -> exp.Expr:
     try:
         tokens = dialect.tokenize(text)
         trees = dialect.parser().parse(tokens, text)
-    except CqlParseError as e:
-        raise Place(text, e.start, e.end).error(_tidy(e.message)) from None
     except TokenError as e:
         raise _token_error(text, e) from None
     except ParseError as e:
-        raise _parse_error(text, e) from None
+        raise _foreign(text, tokens) or _parse_error(text, e) from None
     found = [t for t in trees if t is not None]
     if not found:
         raise Place(text, 0, 0).error("the query is empty: write SELECT ...")
@@ -61,7 +61,18 @@ def _token_error(text: str, e: TokenError) -> QueryError:
     return Place(text, start, e.end if e.end is not None else start).error(f"unreadable text: {_tidy(cause)}")
 
 
+def _foreign(text: str, tokens: list[Token]) -> QueryError | None:
+    """What to say of a text that does not parse because it calls what other dialects have."""
+    found = for_call([t.text for t in tokens])
+    if found is None:
+        return None
+    at, message = tokens[found[0]], found[1]
+    return Place(text, at.start, at.end + 1).unsupported(message)
+
+
 def _parse_error(text: str, e: ParseError) -> QueryError:
+    if isinstance(e, CqlParseError):
+        return Place(text, e.start, e.end).error(_tidy(e.message))
     first = e.errors[0] if e.errors else {}
     description = first.get("description") or str(e)
     place = {"line": first.get("line"), "column": first.get("col"), "token": first.get("highlight")}

@@ -20,6 +20,7 @@ from muntin.plan.nodes import (
     Project,
     Rewindow,
     Scan,
+    SemiJoin,
     TableScan,
     walk,
     within,
@@ -101,13 +102,18 @@ def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
         looked_up = _nrr(child)
         for other in others if looked_up is not None else ():
             assert looked_up is not None
-            if not _is_table(other) and pattern(other) is Pattern.STR:
+            if not _is_table(other) and (pattern(other) is Pattern.STR or _comes_back(other)):
                 raise _place(ctx, tree, looked_up).error(
                     f"table {looked_up.table.name} is non-retroactive and cannot be joined with an input whose rows "
                     "may leave for a reason of their own (ROWS windows, aggregates, negation): use a window of time, "
                     'or register it with kind="relation"'
                 )
         _check_nrr(ctx, tree, child, looked_up is not None and any(not _is_table(o) for o in others))
+
+
+def _comes_back(node: Node) -> bool:
+    """Whether a row may come later than its own event time, or a second time: when a partner of it does."""
+    return any(isinstance(n, SemiJoin) for n in within(node))
 
 
 def _pairs(node: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:

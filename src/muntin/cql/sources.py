@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from muntin.core.errors import QueryError, UnsupportedError
+from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.dialect import StreamRef, ToStream, WindowSpec
+from muntin.cql.instead import for_function, not_here
 from muntin.cql.output_windows import Relation, streamed
 from muntin.cql.parse import parse
 from muntin.cql.places import Place
@@ -90,9 +92,10 @@ class Sources:
         inside = self.ctx.inside(view)
         try:
             tree = parse(view.text)
-            if isinstance(tree, ToStream) and tree.args["kind"] != "wstream":
-                return self._windowed(streamed(inside, tree, False, self.relation), spec, at)
-            node = self.relation(inside, tree)
+            with every_argument_read(tree, view.text, self.ctx.catalog):
+                if isinstance(tree, ToStream) and tree.args["kind"] != "wstream":
+                    return self._windowed(streamed(inside, tree, False, self.relation), spec, at)
+                node = self.relation(inside, tree)
         except UnsupportedError as e:
             raise at.unsupported(f"in view {view.name}: {e}") from None
         except QueryError as e:
@@ -118,6 +121,10 @@ class Sources:
         """Raise unless ``item`` is a plain name or a query, with at most a window and an alias."""
         place = self.ctx.at(item)
         plain = isinstance(item, StreamRef) and isinstance(item.this, exp.Identifier)
+        called = str(item.this.name) if isinstance(item.this, exp.Func) else ""
+        words = for_function(called)
+        if words is not None:
+            raise place.unsupported(not_here(called, words))
         if not plain and not (isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query | ToStream)):
             raise place.unsupported(
                 "this kind of source is not supported: FROM takes streams, tables, views, sub-queries"

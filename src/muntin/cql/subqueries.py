@@ -164,7 +164,7 @@ class SubQueries:
 
     def exists(self, node: exp.Exists) -> Expr:
         """EXISTS inside an expression: whether the count of its rows, a column of the coming ``Apply``, is above 0."""
-        return _some(self._counted(self._rows(unwrapped(node.this), lambda _: []), node))
+        return _some(self._counted(self._existing(unwrapped(node.this)), node))
 
     def member(self, node: exp.In, binder: ExprBinder) -> Expr:
         """``x IN (SELECT y ...)`` inside an expression, from counts of rows: those with ``y = x``, all, and those
@@ -235,7 +235,17 @@ class SubQueries:
 
     def _exists(self, node: exp.Exists, anti: bool) -> None:
         tree = unwrapped(node.this)
-        self._semi(self._rows(tree, lambda _: []), tree, anti)
+        self._semi(self._existing(tree), tree, anti)
+
+    def _existing(self, tree: exp.Expr) -> Inner:
+        """The rows of the sub-query of EXISTS. What it selects makes no difference, but must be there."""
+        inner = self._rows(tree, lambda _: [])
+        if inner.scope is not self.scope:
+            binder = ExprBinder(inner.scope, self.ctx.text, "SELECT", self.ctx.options.zone, catalog=self.ctx.catalog)
+            for item in tree.expressions:
+                if not item.is_star and not any(isinstance(n, exp.Query) for n in item.walk()):
+                    binder.bind(item.this if isinstance(item, exp.Alias) else item)
+        return inner
 
     def _rows(self, tree: exp.Expr, extra: Callable[[Scope], list[Expr]]) -> Inner:
         """The rows of a sub-query for EXISTS: its SELECT list does not matter, unless it aggregates."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from muntin.aggregates.registry import spark_name
 from muntin.cql.types import family, to_spark
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal
 
@@ -68,18 +69,18 @@ class Renderer:
                 return self._call_of(a, a.arg)
 
     def _call_of(self, a: Agg, arg: Expr) -> str:
-        parts = arg.args if isinstance(arg, Call) and arg.fn == "row" else (arg,)
+        match arg:
+            case Call("row", parts):
+                pass
+            case Call("pair", (key, value)):
+                parts = (value, key)
+            case _:
+                parts = (arg,)
         inner = f"{'DISTINCT ' if a.distinct else ''}{', '.join(map(self.expr, parts))}"
-        match a.base:
-            case "quantile":
-                return f"PERCENTILE({inner}, {_double(a.param or 0.0)})"
-            case "collect":
-                return f"COLLECT_LIST({inner})"
-            case "single":
-                return inner
-            case fn:
-                name = fn.removeprefix("udaf:")
-                return f"{fn.upper() if name == fn else name}({inner})"
+        name = spark_name(a)
+        if not name:
+            return inner
+        return f"{name}({inner})" if a.param is None else f"{name}({inner}, {_double(a.param)})"
 
 
 def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:

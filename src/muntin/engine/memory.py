@@ -1,27 +1,34 @@
-"""The memory that a stage's state may take on a shard: accounting by operator, and the error when it is exceeded."""
+"""The memory that a query's state may take on a shard: accounting by vertex, and the error when it is exceeded."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from muntin.core.errors import BudgetError
-from muntin.dataflow.stage import Stage
+from muntin.dataflow.graph import Graph
 from muntin.state.shard_state import ShardState
 
 
-def held_by(state: ShardState, op: int) -> int:
-    """Bytes of the rows that operator number ``op`` of a stage holds."""
-    return sum(c.meta["bytes"] for n, cs in state.chunks.items() if n.split(".")[0] == f"op{op}" for c in cs)
+def check_memory(graph: Graph, level: int, states: Mapping[int, ShardState], shard: int) -> None:
+    """Raises BudgetError when what a query holds on a level is larger than its option ``memory``, with what each of
+    its vertices holds."""
+    for number, plan in enumerate(graph.plans):
+        budget = plan.options.memory
+        if budget is None:
+            continue
+        own = (v for v in states if number in graph.used_by[v] and graph.levels[v] == level)
+        sizes = {v: states[v].size() for v in own}
+        held = sum(sizes.values())
+        if held > budget:
+            from muntin.dataflow.explain.words import words_of  # only where it is needed: workers load this module
 
-
-def check_memory(stage: Stage, state: ShardState, number: int, shard: int, budget: int | None) -> None:
-    """Raises BudgetError when the state is larger than the budget, with what each operator holds."""
-    if budget is None or (held := state.size()) <= budget:
-        return
-    parts = [(held_by(state, k), type(op).__name__) for k, op in enumerate(stage.ops)]
-    told = ", ".join(f"{name} {_text(size)}" for size, name in sorted(parts, reverse=True) if size)
-    raise BudgetError(
-        f"stage {number} holds {_text(held)} of state on shard {shard}, more than the {_text(budget)} that the option "
-        f"memory allows ({told}); shorten the windows, use more shards, or allow more. Nothing of this batch was kept"
-    )
+            largest = sorted(sizes.items(), key=lambda x: -x[1])
+            parts = ", ".join(f"{words_of(graph, v)}: {_text(n)}" for v, n in largest if n)
+            raise BudgetError(
+                f"level {level} holds {_text(held)} of state on shard {shard}, more than the {_text(budget)} that the "
+                f"option memory allows ({parts}); shorten the windows, use more shards, or allow more. Nothing of this "
+                "batch was kept"
+            )
 
 
 def _text(size: int) -> str:

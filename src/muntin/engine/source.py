@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from muntin.core.errors import DataError
 from muntin.core.time import USABLE
 from muntin.core.watermark import Header
-from muntin.dataflow.stage import SourceInput
-from muntin.engine.shard import TS
+from muntin.engine.rows import TS
 from muntin.operators.compute import project
+from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.scalars.evaluate import predicate_mask
 
@@ -63,8 +63,8 @@ def arrive(stream: Stream, rows: pa.RecordBatch, source: int, partition: int = 0
     return Arrived(rows, ts, header)
 
 
-def ship(source: SourceInput, arrived: Arrived) -> pa.RecordBatch:
-    """The rows of one input as they travel (``shard.wire_schema``)."""
+def ship(source: Source, arrived: Arrived) -> pa.RecordBatch:
+    """A source's rows as they leave: its columns and their event time."""
     mask = predicate_mask(source.keep, arrived.rows)
     kept = np.flatnonzero(mask)
     columns = project(source.columns, arrived.rows.take(pa.array(kept)))

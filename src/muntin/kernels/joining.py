@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from muntin.kernels.index import bucket_bits
 from muntin.kernels.types import I32, I64, MI32, MI64
 
+UNBOUNDED = 1 << 62
+"""As many pairs as there are."""
+
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -32,10 +35,12 @@ def _alive_from(c_exp, lo, hi, since):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(
-    nb.types.Tuple((MI32, MI32, nb.int64))(I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean),
+    nb.types.Tuple((MI32, MI32, nb.int64))(
+        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64
+    ),
     cache=True,
 )
-def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo):  # type: ignore[no-untyped-def]
+def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most):  # type: ignore[no-untyped-def]
     mask = (1 << bits) - 1
     room = max(16, len(h))
     left = np.empty(room, np.int32)
@@ -44,18 +49,21 @@ def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo):  # typ
     touched = 0
     at, alive, last = -1, 0, 0
     for i in range(len(h)):
+        if used > most:
+            break
         mine, since, before = h[i], start[i], min(exp[i], limit)
         b = mine & mask
         lo = nb.int64(c_dir[b])
         hi = nb.int64(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.int64(len(c_h))
-        if fifo:  # rows of a bucket expire in order: skip the expired, from where the last probe of the bucket stood
-            if b == at and since >= last:
-                lo = alive
-                while lo < hi and c_exp[lo] <= since:
-                    lo += 1
-            else:
-                lo = _alive_from(c_exp, lo, hi, since)
-            at, alive, last = b, lo, since
+        # skip the expired at the head of the bucket, from where the last probe of the bucket stood
+        if b == at and since >= last:
+            lo = alive
+        elif fifo:  # rows of a bucket expire in order
+            lo = _alive_from(c_exp, lo, hi, since)
+        while lo < hi and c_exp[lo] <= since:
+            lo += 1
+            touched += 1
+        at, alive, last = b, lo, since
         if used + hi - lo > room:  # room for a whole bucket, so that the loop over it has no branch for growing
             room = max(2 * room, used + hi - lo)
             left, right = _grown(left, used, room), _grown(right, used, room)
@@ -79,14 +87,16 @@ def probe(
     directory: NDArray[np.int32],
     limit: int,
     fifo: bool,
+    most: int = UNBOUNDED,
 ) -> Found:
     """Pairs with equal hashes whose validity intervals meet, the chunk's row started before ``limit``.
 
     Both sides are (hash, start, exp); the chunk is in bucket order (``index.bucket_order``) and by start inside a
     bucket; ``fifo``: also by expiry. Returns (row of ``new``, row of ``chunk``) in order of ``new``, and how many chunk
-    rows were looked at. Cheapest where ``new`` is in bucket order too: a bucket is then entered once.
+    rows were looked at; where they are more than ``most``, only some more than that. Cheapest where ``new`` is in
+    bucket order too: a bucket is then entered once.
     """
-    return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo)
+    return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo, most)
 
 
 @nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
@@ -119,15 +129,17 @@ def extend(
 
 
 @nb.njit(
-    nb.types.Tuple((MI32, MI32, nb.int64))(I64, I64, I32, I64, I64, I64, I64, nb.int64),
+    nb.types.Tuple((MI32, MI32, nb.int64))(I64, I64, I32, I64, I64, I64, I64, nb.int64, nb.int64),
     cache=True,
 )
-def _between(lo, hi, order, start, exp, c_start, c_exp, limit):  # type: ignore[no-untyped-def]
+def _between(lo, hi, order, start, exp, c_start, c_exp, limit, most):  # type: ignore[no-untyped-def]
     room = max(16, len(lo))
     left, right = np.empty(room, np.int32), np.empty(room, np.int32)
     used = 0
     touched = 0
     for i in range(len(lo)):
+        if used > most:
+            break
         since, before = start[i], min(exp[i], limit)
         n = hi[i] - lo[i]
         if used + n > room:
@@ -149,7 +161,8 @@ def between(
     new: tuple[NDArray[np.int64], NDArray[np.int64]],
     chunk: tuple[NDArray[np.int64], NDArray[np.int64]],
     limit: int,
+    most: int = UNBOUNDED,
 ) -> Found:
     """Pairs whose validity intervals meet, of row i of ``new`` and the chunk rows at places [lo[i], hi[i]) of
     ``order``; the chunk's row started before ``limit``. Both sides are (start, exp). Returns as ``probe`` does."""
-    return _between(*places, order, *new, *chunk, limit)
+    return _between(*places, order, *new, *chunk, limit, most)

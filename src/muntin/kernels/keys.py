@@ -29,12 +29,15 @@ def columns_equal(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     return same
 
 
-def key_ids(columns: Sequence[pa.Array], rows: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+def key_ids(
+    columns: Sequence[pa.Array], rows: int, hashes: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
     """(id by row, number of ids, first row by id): equal keys get equal ids, numbered by first appearance.
 
-    Two keys with one hash are told apart on the columns (then the slow way, key by key, is taken once).
+    Two keys with one hash are told apart on the columns (then the slow way, key by key, is taken once). ``hashes``:
+    ``hash_columns(columns, rows)`` where it is known.
     """
-    ids, count = dense_ids(hash_columns(columns, rows))
+    ids, count = dense_ids(hash_columns(columns, rows) if hashes is None else hashes)
     first = first_rows(ids, count)
     if not (exact([c.type for c in columns]) and all(c.null_count == 0 for c in columns)):
         index = pa.array(first[ids])

@@ -1,8 +1,7 @@
 """Order statistics of multisets under insertion and deletion: a counting tree (Fenwick) per group over sorted values.
 
-Every value that a step can see is known before it is replayed, so positions are fixed: the pairs (group, value)
-sorted by
-group, then value. A replayed event costs O(log values of the group), a statistic as much.
+Every value that a step can show is known before it is replayed, so positions are fixed: the pairs (group, value)
+sorted by group, then value. A replayed event costs O(log values of the group), a statistic as much.
 """
 
 from __future__ import annotations
@@ -12,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.kernels.types import B1, I8, I64, MI64
+
+BELOW, ABOVE = -1, -2
+"""Places of values that no statistic of the step can reach: they only count."""
 
 
 @nb.njit(nb.void(MI64, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
@@ -38,26 +40,31 @@ def _find(tree, begin, size, rank):  # type: ignore[no-untyped-def]
     return begin + at
 
 
-@nb.njit(nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True)
+@nb.njit(
+    nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True
+)
 def _quantiles(  # type: ignore[no-untyped-def]
-    ev_group, ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count, q, low, high, total
+    ev_group, ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count, below, sizes, q, low, high, total
 ):
     masked = len(valid) > 0
     groups = len(begin) - 1
     tree = np.zeros(len(count), np.int64)
-    size = np.zeros(groups, np.int64)
+    size = sizes.copy()
+    base = below.copy()
     for g in range(groups):
         for p in range(begin[g], begin[g + 1]):
             if count[p] != 0:
                 _add(tree, begin[g], begin[g + 1] - begin[g], p, count[p])
-                size[g] += count[p]
     i = 0
     e = 0
     for k in range(len(ev_end)):
         while i < ev_end[k]:
             if not masked or valid[i]:
                 g = ev_group[i]
-                _add(tree, begin[g], begin[g + 1] - begin[g], ev_place[i], ev_sign[i])
+                if ev_place[i] >= 0:
+                    _add(tree, begin[g], begin[g + 1] - begin[g], ev_place[i], ev_sign[i])
+                elif ev_place[i] == BELOW:
+                    base[g] += ev_sign[i]
                 size[g] += ev_sign[i]
             i += 1
         while e < em_end[k]:
@@ -67,8 +74,8 @@ def _quantiles(  # type: ignore[no-untyped-def]
                 at = q * (size[g] - 1)
                 lower = nb.int64(np.floor(at))
                 upper = nb.int64(np.ceil(at))
-                low[e] = _find(tree, begin[g], begin[g + 1] - begin[g], lower)
-                high[e] = low[e] if upper == lower else _find(tree, begin[g], begin[g + 1] - begin[g], upper)
+                low[e] = _find(tree, begin[g], begin[g + 1] - begin[g], lower - base[g])
+                high[e] = low[e] if upper == lower else _find(tree, begin[g], begin[g + 1] - begin[g], upper - base[g])
             else:
                 low[e] = -1
                 high[e] = -1
@@ -78,14 +85,15 @@ def _quantiles(  # type: ignore[no-untyped-def]
 def quantiles(
     events: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8], NDArray[np.bool_]],
     schedule: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    multiset: tuple[NDArray[np.int64], NDArray[np.int64]],
+    multiset: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     q: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """For each emission the places of the values around quantile ``q`` (both -1 over no values), and how many there
     are.
 
-    ``events``: (group, place of the value, sign, valid or empty); ``schedule``: (ev_end, em_end, em_group);
-    ``multiset``: (first place by group, with one entry more; count by place before the step).
+    ``events``: (group, place of the value or ``BELOW`` or ``ABOVE``, sign, valid or empty); ``schedule``: (ev_end,
+    em_end, em_group); before the step, ``multiset``: (first place by group, with one entry more; count by place; by
+    group how many values are below the first place, and how many there are).
     """
     n = len(schedule[2])
     low, high, total = (np.empty(n, np.int64) for _ in range(3))
@@ -152,9 +160,10 @@ def _first_places(ev_place, ev_sign, ev_end, count, k):  # type: ignore[no-untyp
     for t in range(len(ev_end) + 1):
         if t > 0:
             while i < ev_end[t - 1]:
-                _add(tree, 0, size, ev_place[i], ev_sign[i])
-                live[ev_place[i]] += ev_sign[i]
-                total += ev_sign[i]
+                if ev_place[i] >= 0:
+                    _add(tree, 0, size, ev_place[i], ev_sign[i])
+                    live[ev_place[i]] += ev_sign[i]
+                    total += ev_sign[i]
                 i += 1
         # the first k rows now, as (place, how many of it); each instant takes the former ones away and puts these
         wanted = min(k, total)
@@ -201,6 +210,7 @@ def first_places(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Changes of the first ``k`` rows: (instant number, place, +1 or -1), one entry a row, in order of instants.
 
-    ``place`` and ``sign`` by event; ``ev_end`` by instant; ``count``: rows by place before the step.
+    ``place`` (``ABOVE``: never among them) and ``sign`` by event; ``ev_end`` by instant; ``count``: rows by place
+    before the step.
     """
     return _first_places(place, sign, ev_end, count, k)

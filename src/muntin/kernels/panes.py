@@ -9,6 +9,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.sums import add_int128
 from muntin.kernels.types import B1, I64, MI64
 
 
@@ -23,20 +24,19 @@ def fold_count(ids, count, valid):  # type: ignore[no-untyped-def]
     return out
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I64, nb.int64, B1, I64, I64), cache=True)
+@nb.njit(nb.types.UniTuple(MI64, 3)(I64, nb.int64, B1, I64, I64), cache=True)
 def fold_int128(ids, count, valid, low, high):  # type: ignore[no-untyped-def]
-    """128-bit sums of two's complement words, as words."""
+    """Sums of 128-bit integers in two's complement words, as words and how many times 2**128 is to be added."""
     out_low = np.zeros(count, np.int64)
     out_high = np.zeros(count, np.int64)
+    over = np.zeros(count, np.int64)
     masked = len(valid) > 0
     for i in range(len(ids)):
         if not masked or valid[i]:
             k = ids[i]
-            a = nb.uint64(out_low[k])
-            c = a + nb.uint64(low[i])
-            out_low[k] = nb.int64(c)
-            out_high[k] += high[i] + (1 if c < a else 0)
-    return out_low, out_high
+            out_low[k], out_high[k], wrapped = add_int128(out_low[k], out_high[k], low[i], high[i])
+            over[k] += wrapped
+    return out_low, out_high, over
 
 
 @nb.njit(MI64(I64, nb.int64, B1, I64), cache=True)

@@ -127,36 +127,63 @@ def previous_emission(group, groups):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(
-    nb.types.Tuple((MI64, MI64, MI64, MI64, MI64, nb.int64))(I64, I64, I8, MI64, I64, nb.int64, nb.boolean),
+    nb.types.Tuple((MI64, MI64, MI64, MI64, MI64, nb.int64))(
+        I64, I64, I8, MI64, I64, nb.boolean, nb.boolean, nb.int64
+    ),
     cache=True,
-)
-def _snapshots(ev_time, ev_group, ev_sign, live, instants, total, always):  # type: ignore[no-untyped-def]
+)  # fmt: skip
+def _snapshots(ev_time, ev_group, ev_sign, live, instants, always, copies, most):  # type: ignore[no-untyped-def]
+    """As ``at_instants``. Cost: events, groups, and emissions; a group that is gone is not looked at again."""
     n = len(ev_time)
-    time = np.empty(max(16, len(instants)), np.int64)
-    ev_end = np.empty(max(16, len(instants)), np.int64)
-    em_end = np.empty(max(16, len(instants)), np.int64)
+    time = np.empty(len(instants), np.int64)
+    ev_end = np.empty(len(instants), np.int64)
+    em_end = np.empty(len(instants), np.int64)
     group = np.empty(1024, np.int64)
     alive = np.empty(1024, np.int64)
+    members = np.empty(len(live), np.int64)  # the groups to show, and where each of them stands in this list
+    place = np.full(len(live), -1, np.int64)
+    count = 0
+    total = 0
+    for g in range(len(live)):
+        if live[g] > 0 or always:
+            members[count] = g
+            place[g] = count
+            count += 1
+            total += live[g]
     used = 0
+    given = 0
     shown = 0
     i = 0
     for k in range(len(instants)):
         now = instants[k]
         while i < n and ev_time[i] <= now:
             g = ev_group[i]
-            before = live[g]
+            total -= max(live[g], 0)
             live[g] += ev_sign[i]
-            total += (live[g] > 0) - (before > 0)
+            total += max(live[g], 0)
             i += 1
-        if total > 0 or always:
-            if used + len(live) > len(group):
-                room = max(2 * len(group), used + len(live))
-                group, alive = _grown(group, used, room), _grown(alive, used, room)
-            for g in range(len(live)):
-                if live[g] > 0 or always:
-                    group[used] = g
-                    alive[used] = live[g]
-                    used += 1
+            if always:
+                continue
+            if live[g] > 0 and place[g] < 0:
+                members[count] = g
+                place[g] = count
+                count += 1
+            elif live[g] <= 0 and place[g] >= 0:
+                count -= 1
+                last = members[count]
+                members[place[g]] = last
+                place[last] = place[g]
+                place[g] = -1
+        given += total if copies else count
+        if most > 0 and shown > 0 and given > most:
+            break
+        if used + count > len(group):
+            room = max(2 * len(group), used + count)
+            group, alive = _grown(group, used, room), _grown(alive, used, room)
+        for m in range(count):
+            group[used] = members[m]
+            alive[used] = live[members[m]]
+            used += 1
         time[shown] = now
         ev_end[shown] = i
         em_end[shown] = used
@@ -170,22 +197,27 @@ def at_instants(
     ev_sign: NDArray[np.int8],
     live: NDArray[np.int64],
     instants: NDArray[np.int64],
-    always: bool,
-) -> Schedule:
+    always: bool = False,
+    copies: bool = False,
+    most: int | None = None,
+) -> tuple[Schedule, int | None]:
     """Every live group (every group when ``always``) is shown at each of ``instants`` (sorted).
 
     Events after the last instant are applied by a closing instant that shows nothing, so state ends where the batch
-    ends.
+    ends. With ``most`` emissions allowed (``copies``: rows in them), and more wanted, the second result is the first
+    instant that does not fit (never the very first one); the schedule then ends before it, and ``live`` is of no use.
+    Cost: events, groups and emissions.
     """
-    total = int((live > 0).sum())
-    *parts, applied = _snapshots(ev_time, ev_group, ev_sign, live, instants, total, always)
+    *parts, applied = _snapshots(ev_time, ev_group, ev_sign, live, instants, always, copies, most or 0)
     time, ev_end, em_end, group, alive = parts
+    if len(time) < len(instants):
+        return Schedule(time, ev_end, em_end, group, alive), int(instants[len(time)])
     if applied < len(ev_time):
         np.add.at(live, ev_group[applied:], ev_sign[applied:])
         time = np.append(time, ev_time[-1])
         ev_end = np.append(ev_end, len(ev_time))
         em_end = np.append(em_end, len(group))
-    return Schedule(time, ev_end, em_end, group, alive)
+    return Schedule(time, ev_end, em_end, group, alive), None
 
 
 def tick_times(
@@ -222,26 +254,50 @@ def live_spans(start: NDArray[np.int64], exp: NDArray[np.int64]) -> tuple[NDArra
     return low[new], high[last]
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64), cache=True)
-def _spread(start, exp, instants):  # type: ignore[no-untyped-def]
-    total = 0
-    for i in range(len(start)):
-        total += np.searchsorted(instants, exp[i]) - np.searchsorted(instants, start[i])
-    row = np.empty(total, np.int64)
-    time = np.empty(total, np.int64)
-    used = 0
-    for i in range(len(start)):
-        k = np.searchsorted(instants, start[i])
-        while k < len(instants) and instants[k] < exp[i]:
-            row[used] = i
-            time[used] = instants[k]
-            used += 1
-            k += 1
+def populated_spans(
+    ev_time: NDArray[np.int64], ev_sign: NDArray[np.integer], before: int, low: int, high: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When, in ``[low, high)``, anything is there: sorted, disjoint [from, to).
+
+    Events (in time order) change the number of rows, which is ``before`` at first.
+    """
+    if low >= high:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    at = np.concatenate([np.array([low]), np.minimum(np.maximum(ev_time, low), high)]).astype(np.int64)
+    total = np.cumsum(np.concatenate([np.array([before]), ev_sign]).astype(np.int64))
+    last = np.append(at[1:] != at[:-1], True)  # what an instant's last event leaves
+    at, there = at[last], total[last] > 0
+    begins = there & np.append(True, ~there[:-1])
+    ends = ~there & np.append(False, there[:-1])
+    return at[begins], np.append(at[ends], np.full(int(begins.sum() - ends.sum()), high, np.int64))
+
+
+@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64), cache=True)
+def _spread(first, last, instants, begin):  # type: ignore[no-untyped-def]
+    row = np.empty(begin[len(instants)], np.int64)
+    time = np.empty(begin[len(instants)], np.int64)
+    used = begin[:-1].copy()
+    for i in range(len(first)):
+        for k in range(first[i], last[i]):
+            row[used[k]] = i
+            time[used[k]] = instants[k]
+            used[k] += 1
     return row, time
 
 
 def spread(
-    start: NDArray[np.int64], exp: NDArray[np.int64], instants: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(row, instant) for every instant at which a row is valid. Cost: the size of the output."""
-    return _spread(start, exp, instants)
+    start: NDArray[np.int64], exp: NDArray[np.int64], instants: NDArray[np.int64], most: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int | None]:
+    """(row, instant) for every instant at which a row is valid, in the order of instants. Cost: rows and output.
+
+    With ``most`` pairs allowed, and more wanted, only the third result counts: the first instant that does not fit
+    (never the very first one).
+    """
+    first, last = np.searchsorted(instants, start), np.searchsorted(instants, exp)
+    there = np.bincount(first, minlength=len(instants) + 1) - np.bincount(last, minlength=len(instants) + 1)
+    begin = np.append(0, np.cumsum(np.cumsum(there[:-1])))
+    if most is not None and begin[-1] > most:
+        fits = max(1, int(np.searchsorted(begin[1:], most, "right")))
+        if fits < len(instants):
+            return first[:0], last[:0], int(instants[fits])
+    return *_spread(first, last, instants, begin), None

@@ -38,13 +38,27 @@ def count_valid(ev_group, ev_sign, valid, weight, ev_end, em_end, count, em_grou
             e += 1
 
 
-@nb.njit(nb.void(I64, I8, B1, I64, I64, I64, I64, I64, MI64, MI64, MI64, I64, MI64, MI64, MI64), cache=True)
+@nb.njit(nb.types.UniTuple(nb.int64, 3)(nb.int64, nb.int64, nb.int64, nb.int64), cache=True, inline="always")
+def add_int128(low, high, more_low, more_high):  # type: ignore[no-untyped-def]
+    """The words of a sum of two 128-bit integers, and how many times 2**128 it wrapped (-1, 0 or 1)."""
+    a = nb.uint64(low)
+    c = a + nb.uint64(more_low)
+    top = high + more_high + (1 if c < a else 0)
+    wrapped = 0
+    if (high < 0) == (more_high < 0) and (top < 0) != (high < 0):
+        wrapped = -1 if high < 0 else 1
+    return nb.int64(c), top, wrapped
+
+
+@nb.njit(
+    nb.void(I64, I8, B1, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, I64, MI64, MI64, MI64, MI64), cache=True
+)
 def sum_int128(  # type: ignore[no-untyped-def]
-    ev_group, ev_sign, valid, low, high, weight, ev_end, em_end, s_low, s_high, count, em_group, out_low, out_high,
-    out_count
+    ev_group, ev_sign, valid, low, high, weight, ev_end, em_end, s_low, s_high, s_over, count, em_group, out_low,
+    out_high, out_over, out_count
 ):  # fmt: skip
-    """128-bit sums of two's complement words; ``count`` counts the values that are not NULL (``weight`` for each, 1
-    where it is empty)."""
+    """Sums of 128-bit integers in two's complement words, exact beyond 128 bits: ``over`` says how many times 2**128 is
+    to be added. ``count`` counts the values that are not NULL (``weight`` for each, 1 where it is empty)."""
     masked = len(valid) > 0
     weighed = len(weight) > 0
     i = 0
@@ -53,23 +67,25 @@ def sum_int128(  # type: ignore[no-untyped-def]
         while i < ev_end[k]:
             if not masked or valid[i]:
                 g = ev_group[i]
-                a = nb.uint64(s_low[g])
-                b = nb.uint64(low[i])
                 if ev_sign[i] > 0:
-                    c = a + b
-                    s_low[g] = nb.int64(c)
-                    s_high[g] += high[i] + (1 if c < a else 0)
+                    s_low[g], s_high[g], wrapped = add_int128(s_low[g], s_high[g], low[i], high[i])
+                    s_over[g] += wrapped
                     count[g] += weight[i] if weighed else 1
                 else:
+                    a = nb.uint64(s_low[g])
+                    b = nb.uint64(low[i])
+                    before = s_high[g]
                     s_low[g] = nb.int64(a - b)
-                    s_high[g] -= high[i] + (1 if a < b else 0)
+                    s_high[g] = before - high[i] - (1 if a < b else 0)
+                    if (before < 0) != (high[i] < 0) and (s_high[g] < 0) != (before < 0):
+                        s_over[g] += -1 if before < 0 else 1
                     count[g] -= weight[i] if weighed else 1
             i += 1
         while e < em_end[k]:
-            g = em_group[e]
-            out_low[e] = s_low[g]
-            out_high[e] = s_high[g]
-            out_count[e] = count[g]
+            out_low[e] = s_low[em_group[e]]
+            out_high[e] = s_high[em_group[e]]
+            out_over[e] = s_over[em_group[e]]
+            out_count[e] = count[em_group[e]]
             e += 1
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.dataflow.explain_measure import Measured, measuring
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
+from muntin.engine.meter import Meter
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Stream
 
@@ -18,16 +18,16 @@ BATCHES = 50
 """Pieces that each stream is cut into, as a live pipeline would bring it."""
 
 
-def analyze(physical: PhysicalQuery, rows: Mapping[str, pa.Table]) -> Measured:
+def analyze(physical: QueryPlan, rows: Mapping[str, pa.Table]) -> Meter:
     """Run the query over ``rows`` (by stream, in the stream's schema; any order) and count what its operators do."""
     batches = _batches(physical.streams, rows)
-    pipeline = LocalPipeline(physical)
-    with measuring(pipeline.states) as found:
-        start = time.perf_counter()
-        results = [len(pipeline.push(batch)) for batch in batches] + [len(pipeline.finish())]
-        found.seconds = time.perf_counter() - start
-    found.batches, found.results = len(batches), sum(results)
-    return found
+    meter = Meter()
+    pipeline = LocalPipeline(physical, meter=meter)
+    start = time.perf_counter()
+    results = [len(pipeline.push(batch)) for batch in batches] + [len(pipeline.finish())]
+    meter.seconds = time.perf_counter() - start
+    meter.batches, meter.results = len(batches), sum(results)
+    return meter
 
 
 def _batches(streams: tuple[Stream, ...], rows: Mapping[str, pa.Table]) -> list[dict[str, pa.Table]]:

@@ -1,125 +1,156 @@
-"""The deterministic runtime: a query's stages and shards in one process, for tests, experiments and small data."""
+"""The deterministic runtime: a graph's levels and shards in one process, for tests, experiments and small data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.core.batch import Batch, concat_rows
+from muntin.core.allocation import keep_memory, release_excess
+from muntin.core.batch import concat_rows
 from muntin.core.time import NEVER
-from muntin.core.watermark import Header
-from muntin.dataflow.stage import DerivedInput, Input, PhysicalQuery, SourceInput
-from muntin.engine.shard import TS, Progress, advance, result_rows, step, to_wire, wire_schema
+from muntin.core.watermark import Header, largest
+from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.dataflow.routes import Route, Split, route
+from muntin.engine.clocks import CLOCKS, Times, advance
+from muntin.engine.level import LevelOutput, hot_keys
+from muntin.engine.meter import Meter
+from muntin.engine.rows import TS, result_rows, to_wire
 from muntin.engine.source import arrive, ship
-from muntin.kernels.hashing import hash_columns, shard_of
-from muntin.operators.joins.hot_keys import hot_head, parts
-from muntin.operators.joins.window_join import WindowJoin
+from muntin.engine.substeps import whole_step
+from muntin.operators.source import Source
 from muntin.state.shard_state import ShardState
 
 Batches = Mapping[str, pa.Table]
 
+Inbox = list[dict[tuple[int, Route], list[pa.RecordBatch]]]
+"""By shard: what came, by vertex and route, in the order of the senders."""
+
 
 class LocalPipeline:
-    """One query, fed batch by batch. ``push`` returns the result rows that the batch completed.
+    """Queries over shared streams, fed batch by batch. ``push`` returns the result rows that the batch completed.
 
-    ``late`` and ``bad`` count dropped rows. ``states[stage][shard]`` is what the operators remember.
+    ``late`` and ``bad`` count dropped rows, ``bad_updates`` by table deletions of rows that were not there.
+    ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
+    time is; ``since``: processing time at which this run began.
     """
 
-    def __init__(self, query: PhysicalQuery, shards: int = 1) -> None:
-        self.query, self.shards = query, shards
-        self.states = [[ShardState() for _ in range(shards)] for _ in query.stages]
+    def __init__(self, queries: QueryPlan | Sequence[QueryPlan], shards: int = 1, meter: Meter | None = None) -> None:
+        keep_memory()
+        plans = (queries,) if isinstance(queries, QueryPlan) else tuple(queries)
+        self.query, self.shards, self.meter = plans[0], shards, meter
+        self.graph = Graph.of(plans)
+        self.states = [{v: ShardState() for v in self.graph.stateful} for _ in range(shards)]
+        self.clocks = [ShardState() for _ in range(shards)]
         self.late = self.bad = 0
+        self.since = NEVER
+        self._bad_updates: Counter[tuple[str, int]] = Counter()
 
     def push(self, batch: Batches, now: int = 0) -> pa.Table:
-        """Rows by stream name; ``now``: processing time in microseconds (for ``idle_after``)."""
+        """Rows by stream name; ``now``: processing time in microseconds (for ``idle_after``). The first query's
+        results; those of all: ``push_all``."""
+        return self.push_all(batch, now)[0]
+
+    def push_all(self, batch: Batches, now: int = 0) -> list[pa.Table]:
+        """As ``push``, the results of every query."""
         return self._run(batch, now, NEVER, finish=False)
+
+    def cells(self) -> dict[str, ShardState]:
+        """All state, by the names under which the pane store keeps it."""
+        found = {f"{CLOCKS}/{shard}": clock for shard, clock in enumerate(self.clocks)}
+        for shard, states in enumerate(self.states):
+            found |= {f"{self.graph.vertices[v].id}/{shard}": state for v, state in states.items()}
+        return found
+
+    def restore(self, cells: Mapping[str, ShardState]) -> None:
+        """Take up state by its names; what is not among ``cells`` stays as it is."""
+        for shard, states in enumerate(self.states):
+            self.clocks[shard] = cells.get(f"{CLOCKS}/{shard}", self.clocks[shard])
+            for v, state in states.items():
+                states[v] = cells.get(f"{self.graph.vertices[v].id}/{shard}", state)
 
     def heartbeat(self, until: int, now: int = 0) -> pa.Table:
         """Every instant before ``until`` (event time, microseconds) is complete."""
-        return self._run({}, now, until, finish=False)
+        return self._run({}, now, until, finish=False)[0]
 
     def finish(self) -> pa.Table:
         """End of input: every instant is complete."""
+        return self.finish_all()[0]
+
+    def finish_all(self) -> list[pa.Table]:
+        """As ``finish``, the results of every query."""
         return self._run({}, 0, NEVER, finish=True)
 
-    def _run(self, batch: Batches, now: int, beat: int, finish: bool) -> pa.Table:
+    def _run(self, batch: Batches, now: int, beat: int, finish: bool) -> list[pa.Table]:
         headers: list[Header] = []
-        shipped: dict[tuple[int, int], list[pa.RecordBatch]] = {}
-        for number, stream in enumerate(self.query.streams):
+        inbox: Inbox = [{} for _ in range(self.shards)]
+        for number, stream in enumerate(self.graph.streams):
             headers.append(Header(number, 0, 0, heartbeat=beat))
             if stream.name not in batch:
                 continue
             arrived = arrive(stream, _one_batch(batch[stream.name]), number)
             headers.append(arrived.header)
             self.bad += arrived.header.bad
-            for place, source in self._inputs():
-                if isinstance(source, SourceInput) and source.stream.name == stream.name:
-                    shipped[place] = self._by_shard(source, _by_time(ship(source, arrived)), place[0])
-        return self._stages(headers, shipped, now, finish)
+            for v, vertex in enumerate(self.graph.vertices):
+                if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
+                    self._send(v, _by_time(ship(vertex.op, arrived)), 0, inbox)
+        times = [advance(self.graph, clock, headers, now, finish, self.since) for clock in self.clocks]
+        results = self._levels(inbox, times)
+        release_excess()
+        return results
 
-    def _stages(
-        self, headers: list[Header], arrived: dict[tuple[int, int], list[pa.RecordBatch]], now: int, finish: bool
-    ) -> pa.Table:
-        progress = [advance(self.query, s, headers, now, finish) for s in self.states[0]]
-        results: list[pa.RecordBatch] = []
-        for number, stage in enumerate(self.query.stages):
-            outputs = [
-                self._step(number, shard, [arrived.get((number, i)) for i in range(len(stage.inputs))], progress[shard])
-                for shard in range(self.shards)
-            ]
-            if number == len(self.query.stages) - 1:
-                results = [result_rows(self.query, ports[0]) for ports in outputs]
-            for place, source in self._inputs():
-                if isinstance(source, DerivedInput) and source.stage == number:
-                    parts = [self._by_shard(source, to_wire(ports[source.port], source)) for ports in outputs]
-                    arrived[place] = [concat_rows(list(p)) for p in zip(*parts, strict=True)]
-        table = pa.Table.from_batches(results)
-        name = self.query.result_schema.fields[len(self.query.schema)].name
+    def _levels(self, inbox: Inbox, times: list[Times]) -> list[pa.Table]:
+        results: list[list[pa.RecordBatch]] = [[] for _ in self.graph.plans]
+        for level in range(self.graph.depth):
+            outputs = [self._level(level, shard, inbox, times[shard]) for shard in range(self.shards)]
+            for shard, output in enumerate(outputs):
+                for v in self.graph.at(level):
+                    self._send(v, to_wire(self.graph.vertices[v], output.rows[v]), shard, inbox)
+            for number, (plan, root) in enumerate(zip(self.graph.plans, self.graph.roots, strict=True)):
+                if self.graph.levels[root] == level:
+                    ends = [t.end for t in times]
+                    pairs = zip(outputs, ends, strict=True)
+                    results[number] = [result_rows(plan, o.rows[root], end) for o, end in pairs]
+        return [self._in_time(p, r) for p, r in zip(self.graph.plans, results, strict=True)]
+
+    def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
+        arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
+        output = whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
+        self.late += sum(rows.num_rows for _, rows in output.late)
+        for vertex, table, bad in output.bad_updates:
+            self._bad_updates[table, vertex] += bad
+        return output
+
+    @property
+    def bad_updates(self) -> dict[str, int]:
+        """By table; a query that reads it in several places meets each update in all of them."""
+        return largest((table, bad) for (table, _), bad in self._bad_updates.items())
+
+    def _send(self, vertex: int, rows: pa.RecordBatch, shard: int, inbox: Inbox) -> None:
+        """Put a vertex's rows where its readers on later levels find them."""
+        for number, channel in enumerate(self.graph.channels):
+            if channel.vertex == vertex and rows.num_rows:
+                for target, part in route(rows, channel.route, self.shards, shard, self._hot(number, channel.route)):
+                    inbox[target].setdefault((vertex, channel.route), []).append(part)
+
+    def _hot(self, channel: int, way: Route) -> list[int]:
+        """Keys that the shards found to be hot in the step before."""
+        if not isinstance(way, Split):
+            return []
+        return sorted({h for states in self.states for h in hot_keys(self.graph, channel, states)})
+
+    def _in_time(self, plan: QueryPlan, parts: list[pa.RecordBatch]) -> pa.Table:
+        table = pa.Table.from_batches(parts, plan.result_schema.to_arrow())
+        name = plan.result_schema.fields[len(plan.schema)].name
         times = table.column(name).cast(pa.int64()).to_numpy()
         ordered = (times[1:] >= times[:-1]).all()
         return table if ordered else table.take(np.argsort(times, kind="stable"))
 
-    def _step(
-        self, stage: int, shard: int, arrived: list[list[pa.RecordBatch] | None], progress: Progress
-    ) -> tuple[Batch, ...]:
-        rows = [None if a is None else a[shard] for a in arrived]
-        output = step(self.query, stage, self.states[stage][shard], rows, progress, shard)
-        self.late += sum(r.num_rows for i, r in output.late if not _instants_only(self.query.stages[stage].inputs[i]))
-        return output.ports
-
-    def _hot(self, stage: int) -> list[int]:
-        """Keys that the shards of a stage found to be hot in the step before."""
-        ops = enumerate(self.query.stages[stage].ops)
-        heads = [hot_head(f"op{k}") for k, op in ops if isinstance(op, WindowJoin) and op.split]
-        return sorted({h for state in self.states[stage] for name in heads for h in state.heads.get(name, [])})
-
-    def _inputs(self) -> Iterable[tuple[tuple[int, int], Input]]:
-        for number, stage in enumerate(self.query.stages):
-            for position, source in enumerate(stage.inputs):
-                yield (number, position), source
-
-    def _by_shard(self, source: Input, rows: pa.RecordBatch, stage: int = 0) -> list[pa.RecordBatch]:
-        keys = [rows.column(k) for k in source.shard_key]
-        if isinstance(source, SourceInput) and source.split:
-            found = dict(parts(rows, keys, self.shards, self._hot(stage)))
-            return [found.get(s, _none_of(source)) for s in range(self.shards)]
-        if source.everywhere:
-            return [rows] * self.shards
-        if not keys:
-            return [rows if s == 0 else rows.slice(0, 0) for s in range(self.shards)]
-        shard = shard_of(hash_columns(keys, rows.num_rows), self.shards)
-        return [rows.take(pa.array(np.flatnonzero(shard == s))) for s in range(self.shards)]
-
-
-def _none_of(source: Input) -> pa.RecordBatch:
-    schema = wire_schema(source)
-    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
-
 
 def run_local(
-    query: PhysicalQuery,
+    query: QueryPlan,
     batches: Iterable[Batches],
     shards: int = 1,
     finish: bool = True,
@@ -134,10 +165,6 @@ def run_local(
     if finish:
         tables.append(pipeline.finish())
     return pa.concat_tables(tables)
-
-
-def _instants_only(source: Input) -> bool:
-    return isinstance(source, SourceInput) and source.instants_only
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -7,6 +7,7 @@ their step (thesis 3.3.1: the stream need not be stored). An update with a row's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +19,19 @@ from muntin.kernels.hashing import hash_columns
 from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
 from muntin.operators.context import Context
+from muntin.operators.held_back import held_back
 from muntin.operators.joins.indexed_window import Layout, OpenChunk, rebuilder, store_rows
+from muntin.operators.naming import combined
+from muntin.operators.operator import Described, Show
 from muntin.plan.exprs import TRUE, Expr
+from muntin.plan.patterns import Pattern
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, entering, insert, int64s, merge_closed, remaining, timed
+from muntin.state.window_rows import WEIGHT, merge_closed, remaining
 
 
 @dataclass(frozen=True)
-class AsOfJoin:
+class AsOfJoin(Described):
     """Each row of the first input with the rows of the second that are there when it starts; later changes
     of the second do not matter (non-retroactive relation, thesis 3.3.1). Results live as long as the first input's row.
 
@@ -39,15 +44,28 @@ class AsOfJoin:
     outer: bool = False
     lag: int = 0
 
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return as_of_join(self, state, combined(inputs), ctx)
+
+    def words(self, show: Show) -> str:
+        on = "; ".join(" = ".join(show.columns(k)) for k in zip(*self.keys, strict=True)) or "nothing"
+        where = "" if self.condition == TRUE else f" where {show(self.condition)}"
+        return f"{'outer ' if self.outer else ''}join as of the row's start on {on}{where}"
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        return "hash index of the relation's rows"
+
 
 Ints = NDArray[np.int64]
 
 
-def as_of_join(op: AsOfJoin, state: ShardState, name: str, data: list[Batch], ctx: Context) -> Batch:
+def as_of_join(op: AsOfJoin, state: ShardState, data: list[Batch], ctx: Context) -> Batch:
     """(stream rows, relation updates) in; pairs out, valid as long as the stream row."""
     stream, relation = data
-    fresh = _released(state, f"{name}.waiting", stream, ctx)
-    structure = f"{name}.relation"
+    fresh = held_back(state, "waiting", stream, ctx)
+    structure = "relation"
     layout = Layout((op.keys[1],))
     store_rows(state, structure, relation, layout)
     left, rows = _partners(op, state, structure, fresh, relation.columns.schema, ctx)
@@ -71,20 +89,6 @@ def _side_by_side(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch
     if not names:
         return no_columns(left.num_rows)
     return pa.RecordBatch.from_arrays([*left.columns, *right.columns], names=names)
-
-
-def _released(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
-    """Rows that start in this step; later ones wait."""
-    schema = batch.columns.schema
-    waited = entering(state, structure, ctx.low, ctx.high)
-    late = batch.ts >= ctx.high
-    if late.any():
-        later = batch.where(late)
-        insert(state, structure, timed(later.columns, later.ts, later.exp))
-        batch = batch.where(~late)
-    state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
-    back = [Batch(r.select(schema.names), int64s(r, START), int64s(r, EXP)) for r in waited]
-    return Batch.concat([batch, *back])
 
 
 def _partners(

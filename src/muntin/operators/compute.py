@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from muntin.core.batch import Batch, no_columns
 from muntin.core.errors import DataError
+from muntin.operators.context import Context
+from muntin.operators.operator import Described, Show
 from muntin.operators.settle import settled
 from muntin.plan.exprs import TRUE, Expr
 from muntin.scalars.evaluate import evaluate, predicate_mask
+from muntin.state.shard_state import ShardState
 
 
 @dataclass(frozen=True)
-class Compute:
+class Compute(Described):
     """Stateless: keep the rows for which ``predicate`` is true, then compute ``columns`` (None: all as they are)."""
 
     predicate: Expr = TRUE
     columns: tuple[tuple[str, Expr], ...] | None = None
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return compute(self, inputs[0])
+
+    def words(self, show: Show) -> str:
+        kept = "" if self.predicate == TRUE else f"keep {show(self.predicate)}"
+        made = "" if self.columns is None else "compute " + (", ".join(show(e) for _, e in self.columns) or "nothing")
+        return ", ".join(p for p in (kept, made) if p) or "pass"
 
 
 

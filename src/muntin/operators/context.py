@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 from muntin.plan.aggregates import Evaluate
 
 
+class Cut(Exception):
+    """This step would give more rows than it may. It is to be done again, and only up to ``at`` (inside the step)."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(f"more rows than a step may give: take it up to {at}")
+        self.at = at
+
+
 @dataclass(frozen=True)
 class Context:
     """Instants in ``[low, high)`` are answered by this step; none after ``end``. ``first``: when the query's first row
@@ -36,6 +44,8 @@ class Context:
     """Bytes of state that the stage may hold on this shard (None: no limit)."""
     home: bool = True
     """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
+    most: int | None = None
+    """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
 
     @property
     def until(self) -> int:

@@ -7,6 +7,7 @@ successive values to get changes. Cost: events plus emissions; neither RANGE nor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
@@ -15,15 +16,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Accumulator, Events, Replay
-from muntin.aggregates.functions import accumulator, partial_accumulator
 from muntin.aggregates.panes import fold_panes, wanted_of
+from muntin.aggregates.registry import accumulator, partial_accumulator
 from muntin.core.batch import Batch, concat_rows, forever, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal
-from muntin.kernels.schedule import Schedule, at_changes, at_instants, live_spans, previous_emission, tick_times
+from muntin.kernels.schedule import Schedule, at_changes, at_instants, populated_spans, previous_emission
 from muntin.operators.compute import project
-from muntin.operators.context import Context
+from muntin.operators.context import Context, Cut
+from muntin.operators.instants import instants_in
+from muntin.operators.marks import marked
+from muntin.operators.operator import Begins, Described, Show
+from muntin.operators.structures import STRUCTURES
+from muntin.optimizer.plan_text import agg_text
 from muntin.plan.exprs import Agg, Expr
+from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Ticks
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
@@ -31,7 +38,7 @@ from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, inser
 
 
 @dataclass(frozen=True)
-class GroupAggregate:
+class GroupAggregate(Described):
     """Aggregates of interval rows by ``groups``; ungrouped when empty.
 
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
@@ -48,44 +55,69 @@ class GroupAggregate:
     from_input: bool = False
     panes: bool = False
     """Whether rows of one group that enter and leave together are folded into one (``folds``) before they are kept."""
+    begins: Begins = ()  # type: ignore[misc]
+    """Of an ungrouped aggregate, the streams whose first row begins its answers."""
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        marks = list(inputs[1:])
+        ctx = ctx if self.from_input else marked(state, marks, ctx)
+        return group_aggregate(self, state, inputs[0], ctx, marks)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """A new value replaces the old one whenever a row comes or goes; a group without values stays while rows do."""
+        lasts = not self.aggs and inputs[0] is Pattern.MON
+        return Pattern.MON if lasts or self.emit == "snapshots" else Pattern.STR
+
+    def words(self, show: Show) -> str:
+        if not self.aggs:
+            return f"distinct rows, emit {self.emit}"
+        by = ", ".join(show(e) for _, e in self.groups) or "nothing"
+        return f"aggregate {', '.join(agg_text(a, show) for _, a in self.aggs)} by {by}, emit {self.emit}"
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        if inputs[0] is Pattern.STR:
+            return STRUCTURES[Pattern.STR]
+        return f"{STRUCTURES[inputs[0]]}{' of partials' if self.panes else ''}; group table"
 
 
 Ints = NDArray[np.int64]
 
 
 def group_aggregate(
-    op: GroupAggregate, state: ShardState, name: str, batch: Batch, ctx: Context, marks: list[Batch]
+    op: GroupAggregate, state: ShardState, batch: Batch, ctx: Context, marks: list[Batch]
 ) -> Batch:
     """Interval rows in; signed changes of each group's row, or all live groups at each instant, out.
 
     ``marks``: rows of the query's windows, the first of which begins the answers (``op.from_input``).
     """
-    ctx = replace(ctx, first=_first(op, state, name, marks, ctx))
+    ctx = replace(ctx, first=_first(op, state, marks, ctx))
     arguments = _arguments(op)
     rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
     if op.panes:
         rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)), ctx.functions)
     if batch.sign is not None:
         rows = rows.append_column(WEIGHT, pa.array(batch.sign))
-    events = _events(op, state, name, rows, ctx)
-    groups = KeyedTable(state, f"{name}.groups", events.keys.schema)
+    events = _events(op, state, rows, ctx)
+    groups = KeyedTable(state, "groups", events.keys.schema)
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
-    schedule = _schedule(op, state, name, events, groups, ctx)
+    schedule = _schedule(op, events, groups, _rows_before(state, events), ctx)
     replay = Replay(events, schedule, groups, state, ctx.low, ctx.high)
-    values = [a.values(replay) for a in _accumulators(op, name, arguments, batch.sign is not None, ctx)]
+    values = [a.values(replay) for a in _accumulators(op, arguments, batch.sign is not None, ctx)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
     groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
-    expire(state, f"{name}.rows", ctx.high, keep_forever=False)
-    merge_closed(state, f"{name}.rows", ctx.high, ctx.pane)
+    expire(state, "rows", ctx.high, keep_forever=False)
+    merge_closed(state, "rows", ctx.high, ctx.pane)
     return shown
 
 
-def _first(op: GroupAggregate, state: ShardState, name: str, marks: list[Batch], ctx: Context) -> int:
+def _first(op: GroupAggregate, state: ShardState, marks: list[Batch], ctx: Context) -> int:
     """From when on an ungrouped aggregate has an answer: the query's first row, as it enters a window."""
     first = ctx.first if ctx.home else FOREVER
     if op.from_input:
-        seen = min([state.heads.get(f"{name}.first", FOREVER), *(int(b.ts.min()) for b in marks if len(b))])
-        state.heads[f"{name}.first"] = first = seen
+        seen = min([state.heads.get("first", FOREVER), *(int(b.ts.min()) for b in marks if len(b))])
+        state.heads["first"] = first = seen
     if op.ticks is None or first == FOREVER:
         return first
     return int(op.ticks.at_or_after(np.array([first]))[0])
@@ -98,9 +130,9 @@ def _arguments(op: GroupAggregate) -> tuple[tuple[str, Expr], ...]:
 
 
 def _accumulators(
-    op: GroupAggregate, name: str, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
+    op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...], signed: bool, ctx: Context
 ) -> list[Accumulator]:
-    named = zip((f"{name}.{n}" for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
+    named = zip((n for n, _ in op.aggs), _with_columns(op, arguments), strict=True)
     if op.panes:
         return [partial_accumulator(n, a, column, ctx.functions) for n, (a, column) in named]
     return [accumulator(n, a, column, signed, ctx.functions) for n, (a, column) in named]
@@ -112,9 +144,9 @@ def _with_columns(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -
     return [(a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs]
 
 
-def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBatch, ctx: Context) -> Events:
+def _events(op: GroupAggregate, state: ShardState, rows: pa.RecordBatch, ctx: Context) -> Events:
     """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
-    structure = f"{name}.rows"
+    structure = "rows"
     waited = entering(state, structure, ctx.low, ctx.high)
     left = leaving(state, structure, ctx.low, ctx.high, ctx.scan)
     start, exp = int64s(rows, START), int64s(rows, EXP)
@@ -124,8 +156,6 @@ def _events(op: GroupAggregate, state: ShardState, name: str, rows: pa.RecordBat
         insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
     fresh = rows if now.all() else rows.take(pa.array(np.flatnonzero(now)))
     entered = concat_rows([fresh, *waited])
-    if (int64s(entered, EXP) == FOREVER).any():
-        state.heads[f"{name}.forever"] = True
     gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
     over = concat_rows([gone, *left])
     return _ordered(op, over, entered)
@@ -151,36 +181,34 @@ def _weights(rows: pa.RecordBatch) -> NDArray[np.int8]:
     return np.ones(rows.num_rows, np.int8)
 
 
-def _schedule(
-    op: GroupAggregate, state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context
-) -> Schedule:
+def _schedule(op: GroupAggregate, events: Events, groups: KeyedTable, before: int, ctx: Context) -> Schedule:
+    """When which group is shown; ``before``: rows that were live when the step began, over all groups."""
     ungrouped = not op.groups
     if op.emit == "changes":
         forced = [(ctx.first, 0)] if ungrouped and ctx.low <= ctx.first < ctx.high else []
         return at_changes(events.time, events.group, events.sign, groups.live, forced)
     if ungrouped:
-        low, high = max(ctx.low, ctx.first), ctx.until
-        spans = (np.array([low]), np.array([high])) if low < high else (np.empty(0, np.int64),) * 2
+        spans = np.array([max(ctx.low, ctx.first)]), np.array([ctx.high])
     else:
-        spans = _spans(state, name, events, groups, ctx)
-    instants = None if op.ticks is not None else ctx.instants
-    if instants is not None:
+        spans = populated_spans(events.time, events.sign, before, ctx.low, ctx.high)
+    instants = instants_in(op.ticks, spans, ctx)
+    if op.ticks is None:
         instants = instants[instants >= ctx.first]
-    else:
-        assert op.ticks is not None
-        instants = tick_times(spans, op.ticks.slides, op.ticks.origins, ctx.low, ctx.until, op.ticks.zone)
-    return at_instants(events.time, events.group, events.sign, groups.live, instants, always=ungrouped)
+    if len(instants):
+        groups.load_all()  # each of them is shown
+    plan, cut = at_instants(
+        events.time, events.group, events.sign, groups.live, instants, always=ungrouped, most=ctx.most
+    )
+    if cut is not None:
+        raise Cut(cut)
+    return plan
 
 
-def _spans(state: ShardState, name: str, events: Events, groups: KeyedTable, ctx: Context) -> tuple[Ints, Ints]:
-    """Where some group is live: around the entering rows, and from the step's begin while older rows last."""
-    fresh = events.entering
-    start, exp = events.time[fresh], events.exp[fresh]
-    if (groups.live > 0).any():
-        older = [c.meta["max_exp"] for c in state.list(f"{name}.rows")]
-        last = FOREVER if state.heads.get(f"{name}.forever") else max([ctx.low, *older, *events.time[-1:].tolist()])
-        start, exp = np.append(start, ctx.low), np.append(exp, last)
-    return live_spans(start, exp)
+def _rows_before(state: ShardState, events: Events) -> int:
+    """Rows that were live when the step began, over all groups; those of its end are noted for the next."""
+    held: int = state.heads.get("live", 0)
+    state.heads["live"] = held + int(events.sign.sum())
+    return held
 
 
 def _changes(op: GroupAggregate, replay: Replay, values: list[pa.Array], ctx: Context) -> Batch:

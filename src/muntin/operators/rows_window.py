@@ -1,14 +1,15 @@
 """The sequencer: windows of the latest rows (``[ROWS n]``, ``[PARTITION BY k ROWS n]``), exact over the whole stream.
 
 Row number i of a partition is in the window from the moment at which the count reaches i (with SLIDE m: the next
-multiple
-of m) until it reaches i + n (rounded up likewise). The moment it leaves is known only when that later row comes, so the
-output is signed: an open row, and later a negative tuple; a row that comes and goes within one step has an interval.
-State: the last n (+ m) rows of each partition.
+multiple of m) until it reaches i + n (rounded up likewise). The moment it leaves is known only when that later row
+comes, so the output is signed: an open row, and later a negative tuple; a row that comes and goes within one step has
+an interval. State: how many rows each partition has had, and the last n (+ m) rows of each, in runs by partition and
+number (``state.runs``): a step reads the rows that it pushes out and writes those that come.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,17 +17,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.aggregates.extremes import sort_keys
-from muntin.core.batch import Batch, concat_rows
-from muntin.core.time import FOREVER
-from muntin.kernels.keys import key_ids
+from muntin.aggregates.order import sort_keys
+from muntin.core.batch import Batch, concat_rows, no_columns
+from muntin.core.time import FOREVER, NEVER
 from muntin.operators.context import Context
+from muntin.operators.operator import Described, Show
+from muntin.optimizer.plan_text import window_text
+from muntin.plan.patterns import Pattern
+from muntin.plan.windows import Rows
+from muntin.state.keyed_table import KeyedTable
+from muntin.state.runs import add_run
 from muntin.state.shard_state import ShardState
+from muntin.state.sorted_runs import GROUP, between
 from muntin.state.window_rows import EXP, START, entering, expire, insert, int64s, timed
 
 
 @dataclass(frozen=True)
-class RowsWindow:
+class RowsWindow(Described):
     """Rows of an unbounded stream, in order, become the rows of ``[ROWS count]`` or ``[PARTITION BY by ROWS count]``.
 
     A negative tuple takes each row away when the row that pushes it out comes (signed output). With ``slide`` the
@@ -41,27 +48,93 @@ class RowsWindow:
     order: str | None = None
     by_value: bool = False
 
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return rows_window(self, state, inputs[0], ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Later rows decide when one leaves."""
+        return Pattern.STR
+
+    def words(self, show: Show) -> str:
+        return f"number the rows and window them: {window_text(Rows(self.count, self.slide, show.columns(self.by)))}"
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        return "the last rows of each partition, numbered"
+
 
 NUMBER = "__number"
 
 Ints = NDArray[np.int64]
 
 
-def rows_window(op: RowsWindow, state: ShardState, name: str, batch: Batch, ctx: Context) -> Batch:
+def rows_window(op: RowsWindow, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
-    fresh = released(op.order, state, f"{name}.waiting", batch, ctx)
+    fresh = released(op.order, state, "waiting", batch, ctx)
     if op.by_value:
         fresh = fresh.take(pa.array(_by_value(fresh, batch.columns.schema.names)))
-    held = [c.load() for c in state.list(f"{name}.held")]
+    if fresh.num_rows == 0:
+        return Batch.empty(batch.columns.schema, signed=True)
     slide = op.slide or 1
-    rows, number, old = _numbered(op, held, fresh)
-    group, count, _ = key_ids([rows.column(b) for b in op.by], rows.num_rows)
-    start = int64s(rows, START)
-    enters = _moment(group, number, start, -(-number // slide) * slide)
-    leaves = _moment(group, number, start, -(-(number + op.count) // slide) * slide)
-    last = _last_numbers(group, number, count)
-    _remember(op, state, name, rows, number, last[group], slide)
-    return _emitted(op, batch, rows, old, enters, leaves, ctx)
+    partitions = KeyedTable(state, "partitions", _keys(op, fresh).schema)
+    group = partitions.ids_of(_keys(op, fresh), fresh.num_rows)
+    had = partitions.counter("rows").copy()
+    number = had[group] + _rank_within(group) + 1
+    has = had + np.bincount(group, minlength=len(had))
+    held, held_group = _moving(op, state, "held", partitions.numbers(), had, has)
+    rows, old = (fresh, 0) if held is None else (concat_rows([held.select(fresh.schema.names), fresh]), held.num_rows)
+    group = np.append(held_group, group)
+    number = np.append(np.empty(0, np.int64) if held is None else int64s(held, NUMBER), number)
+    moments = _Moments(had, has, group[old:], number[old:], int64s(fresh, START))
+    enters = moments.of(group, -(-number // slide) * slide)
+    leaves = moments.of(group, -(-(number + op.count) // slide) * slide)
+    partitions.counter("rows")[:] = has
+    partitions.live[:] = 1
+    partitions.save(np.arange(len(has)))
+    staying = np.flatnonzero(leaves[old:] == FOREVER)
+    own = [pa.array(number[old:][staying]), pa.array(partitions.numbers()[group[old:][staying]])]
+    _remember(op, state, fresh.take(pa.array(staying)), own, int(has.max()))
+    return _emitted(batch, rows, enters, leaves, ctx)
+
+
+def _keys(op: RowsWindow, rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows.select(list(op.by)) if op.by else no_columns(rows.num_rows)
+
+
+def _moving(
+    op: RowsWindow, state: ShardState, structure: str, fixed: Ints, had: Ints, has: Ints
+) -> tuple[pa.RecordBatch | None, Ints]:
+    """Held rows that enter or leave as the counts of rows move from ``had`` to ``has``, and their partitions."""
+    slide = op.slide or 1
+    before, now = had // slide * slide, has // slide * slide
+    last = np.minimum(now - op.count, had)
+    leaving = (before - op.count + 1, last)
+    entering = (np.maximum(before, last) + 1, np.where(now > before, had, 0))
+    order = np.argsort(np.tile(fixed, 2), kind="stable")
+    low, high = (np.concatenate(p)[order] for p in zip(leaving, entering, strict=True))
+    rows, asked = between(state, structure, NUMBER, (np.tile(fixed, 2)[order], low, high))
+    return rows, order[asked] % len(fixed)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """When which row of a partition came. ``had`` and ``has``: rows by partition before and after the step; by fresh
+    row its partition, number and time."""
+
+    had: Ints
+    has: Ints
+    group: Ints
+    number: Ints
+    start: Ints
+
+    def of(self, group: Ints, target: Ints) -> Ints:
+        """When row ``target`` of each partition came: FOREVER if it has not, NEVER if before this step."""
+        times = self.start[np.lexsort([self.number, self.group])]
+        begin = np.cumsum(self.has - self.had) - (self.has - self.had)
+        here = (target > self.had[group]) & (target <= self.has[group])
+        place = np.where(here, begin[group] + target - self.had[group] - 1, 0)
+        return np.where(here, times[place], np.where(target > self.has[group], FOREVER, NEVER))
 
 
 def released(order: str | None, state: ShardState, structure: str, batch: Batch, ctx: Context) -> pa.RecordBatch:
@@ -87,21 +160,6 @@ def _by_value(rows: pa.RecordBatch, names: list[str]) -> Ints:
     return np.lexsort([*keys[::-1], int64s(rows, START)])
 
 
-def _numbered(op: RowsWindow, held: list[pa.RecordBatch], fresh: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints, int]:
-    """Held rows, then fresh ones, with their numbers in their partitions (from 1), and how many are held."""
-    old = sum(h.num_rows for h in held)
-    plain = [h.drop_columns([NUMBER]) for h in held]
-    rows = concat_rows([*plain, fresh])
-    group, count, _ = key_ids([rows.column(b) for b in op.by], rows.num_rows)
-    number = np.empty(rows.num_rows, np.int64)
-    if held:
-        number[:old] = np.concatenate([int64s(h, NUMBER) for h in held])
-    base = np.zeros(count, np.int64)
-    np.maximum.at(base, group[:old], number[:old])
-    number[old:] = base[group[old:]] + _rank_within(group[old:]) + 1
-    return rows, number, old
-
-
 def _rank_within(group: Ints) -> Ints:
     """How many rows of the same group come before each."""
     order = np.argsort(group, kind="stable")
@@ -111,39 +169,38 @@ def _rank_within(group: Ints) -> Ints:
     return rank
 
 
-def _moment(group: Ints, number: Ints, start: Ints, target: Ints) -> Ints:
-    """When row ``target`` of each row's partition came; FOREVER if it has not. Held rows reach back far enough."""
-    order = np.lexsort([number, group])
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    at = place + (target - number)
-    inside = at < len(order)
-    hit = order[np.where(inside, at, 0)]
-    found = inside & (group[hit] == group) & (number[hit] == target)
-    return np.where(found, start[hit], FOREVER)
-
-
-def _last_numbers(group: Ints, number: Ints, count: int) -> Ints:
-    last = np.zeros(count, np.int64)
-    np.maximum.at(last, group, number)
-    return last
-
-
 def _remember(
-    op: RowsWindow, state: ShardState, name: str, rows: pa.RecordBatch, number: Ints, last: Ints, slide: int
+    op: RowsWindow, state: ShardState, rows: pa.RecordBatch, own: list[pa.Array], most: int
 ) -> None:
-    """Keep the rows that are in the window, or will be, or whose number is the partition's newest."""
-    needed = np.flatnonzero(number > last - op.count - slide)
-    structure = f"{name}.held"
-    state.replace(structure, list(state.list(structure)), None)
-    if len(needed):
-        kept = rows.append_column(NUMBER, pa.array(number)).take(pa.array(needed))
-        state.append(structure, kept)
+    """Keep the rows, which have not left, in order of partition and number (``own``: number and partition). ``most``:
+    rows that some partition has had."""
+    structure = "held"
+    slide = op.slide or 1
+    if not op.by:
+        state.keep(structure, lambda c: c.meta["max_number"] > most // slide * slide - op.count)
+    marked = rows.append_column(NUMBER, own[0]).append_column(GROUP, own[1])
+
+    def merged(runs: list[pa.RecordBatch], every: bool) -> pa.RecordBatch:
+        """Several runs as one, without rows that have left."""
+        whole = concat_rows(runs)
+        keys = _keys(op, whole)
+        partitions = KeyedTable(state, "partitions", keys.schema)
+        group = partitions.ids_of(keys, whole.num_rows)
+        has = partitions.counter("rows")[group]
+        return _by_number(whole.take(pa.array(np.flatnonzero(int64s(whole, NUMBER) > has // slide * slide - op.count))))
+
+    add_run(state, structure, _by_number(marked), merged, _newest)
 
 
-def _emitted(
-    op: RowsWindow, batch: Batch, rows: pa.RecordBatch, old: int, enters: Ints, leaves: Ints, ctx: Context
-) -> Batch:
+def _by_number(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows.take(pa.array(np.lexsort([int64s(rows, NUMBER), int64s(rows, GROUP)])))
+
+
+def _newest(rows: pa.RecordBatch) -> dict[str, int]:
+    return {"max_number": int(int64s(rows, NUMBER).max())}
+
+
+def _emitted(batch: Batch, rows: pa.RecordBatch, enters: Ints, leaves: Ints, ctx: Context) -> Batch:
     """Rows that enter in this step (with their end if it is known), then negative tuples of those that leave."""
     names = batch.columns.schema.names
     coming = np.flatnonzero((enters >= ctx.low) & (enters < FOREVER) & (enters < leaves))

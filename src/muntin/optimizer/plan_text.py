@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from muntin.aggregates.registry import described
 from muntin.cql.unparse import plain_text
 from muntin.cql.unparse_query import window_text as cql_window
-from muntin.plan.exprs import Agg, Expr
+from muntin.plan.exprs import Agg, Call, Expr
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -95,5 +96,8 @@ def _aggs(aggs: tuple[tuple[str, Agg], ...], show: Show) -> str:
 def agg_text(a: Agg, show: Show = spark_text) -> str:
     """An aggregate as a call."""
     argument = "*" if a.arg is None else show(a.arg)
+    match a.arg:
+        case Call("pair", (key, value)) if described(a).by is not None:
+            argument = f"{show(value)}, {show(key)}"
     argument = f"distinct {argument}" if a.distinct else argument
     return f"{a.base}({argument})" if a.param is None else f"{a.base}({argument}, {a.param})"

@@ -14,6 +14,28 @@ TABLE_ORDER = -1
 """Updates of tables come before stream rows of the same instant."""
 
 
+UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
+"""Microseconds of the units in which an integer may count event time."""
+
+
+def is_event_time(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be event time: a timestamp, a date, an integer (whose unit must be known)."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind))
+
+
+def no_event_time(column: str, kind: str) -> str:
+    """That a column of this type cannot be event time, and what to do."""
+    if kind in ("string", "large_string"):
+        return (
+            f"column {column!r} is text, which is no time yet; read it as one: to_timestamp({column}, pattern) on the "
+            f"DataFrame, or {column} TIMESTAMP in the schema of a CSV or JSON source"
+        )
+    return (
+        f"column {column!r} has type {kind}, which cannot be event time: that is a timestamp, a date, or an integer "
+        "with ts_unit; name the column that holds it, or cast this one"
+    )
+
+
 @dataclass(frozen=True)
 class Stream:
     """A registered stream. Durations are microseconds.
@@ -42,11 +64,14 @@ class Stream:
     """Its rows alone start no answers and end none: the updates of a non-retroactive table (thesis 3.3.1)."""
 
     def __post_init__(self) -> None:
-        if self.schema.get(self.ts) is None:
+        column = self.schema.get(self.ts)
+        if column is None:
             raise ConfigError(
                 f"stream {self.name!r}: there is no column {self.ts!r} to take event time from; "
                 f"it has {', '.join(self.schema.names)}. Give ts=..."
             )
+        if not is_event_time(column.type):
+            raise ConfigError(f"stream {self.name!r}: {no_event_time(self.ts, str(column.type))}")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"stream {self.name!r}: rate is rows a second, more than 0, not {self.rate!r}")
         if self.slack < 0:
@@ -57,7 +82,9 @@ class Stream:
 class Table:
     """A registered table; ``kind`` as in thesis 3.3.1: static, nrr (non-retroactive) or relation (retroactive).
 
-    ``slack``, ``idle_after`` and ``on_bad_time`` are those of its feed of updates (see ``Stream``).
+    ``slack``, ``idle_after`` and ``on_bad_time`` are those of its feed of updates (see ``Stream``). ``key``: columns of
+    which each combination has one row, which a later one replaces; () where the table is a bag of rows.
+    ``on_bad_update``: what a deletion of a row that is not there does.
     """
 
     name: str
@@ -66,6 +93,16 @@ class Table:
     slack: int = 0
     idle_after: int | None = None
     on_bad_time: OneOf["drop", "fail"] = "drop"
+    key: tuple[str, ...] = ()
+    on_bad_update: OneOf["drop", "fail"] = "drop"
+
+    def __post_init__(self) -> None:
+        unknown = [k for k in self.key if self.schema.get(k) is None]
+        if unknown:
+            raise ConfigError(
+                f"table {self.name!r}: there is no column {unknown[0]!r} to be part of the key; it has "
+                f"{', '.join(self.schema.names)}"
+            )
 
     @property
     def feed(self) -> Stream:

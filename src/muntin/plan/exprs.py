@@ -21,7 +21,8 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["case", "coalesce", "nullif", "greatest", "least", "in", "cast"]
     # try(f(x, ...)): the call inside, NULL where it fails (not where an argument does)
     + ["try"]
-    # (event time, value) as one sortable value, for FIRST and LAST
+    # pair(key, value) as one sortable value: the argument of aggregates of values in the order of another one, or of
+    # event time
     + ["pair"]
     # row(x, y, ...): values as one, NULL if one of them is; the argument of COUNT(DISTINCT x, y)
     + ["row"]
@@ -74,28 +75,16 @@ Expr = Column | Literal | Call
 TRUE = Literal(True, pa.bool_())
 
 
-ONCE = frozenset(["count", "sum", "avg", "median", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "collect"])
-"""The aggregates that have a ``_distinct`` form; for MIN and MAX it would change nothing."""
-
-
 @dataclass(frozen=True)
 class Agg:
     """One aggregate; ``arg`` is None only for COUNT(*).
 
-    ``fn``: count, sum, avg, min, max; median, quantile (``param``: which, from 0 to 1; linear between neighbours);
-    stddev_samp, stddev_pop, var_samp, var_pop; first, last (by event time, then by value, NULL least; NULL counts as a
-    value); collect (an array, sorted by value); single (the one value of at most one row); ``udaf:name`` of the
-    catalog's function (``inverse``: it can take values away). ``_distinct`` after one of ``ONCE``: each value counts
-    once.
+    ``fn`` names a function of ``aggregates.registry``, whose description says what it takes, gives and keeps, or is
+    ``udaf:name`` for the catalog's function of that name (``inverse``: it can take values away). ``_distinct`` after
+    it: each value counts once. ``param``: a constant after the argument.
 
-    FILTER (WHERE c) is the argument ``only(c, x)``: for first and last the rows where c is true are all there are, for
-    the others the NULLs that it makes are skipped.
-
-    Result types: counts int64; sum of integers int64, of floats double, of decimal(p, s) decimal(min(38, p + 10), s);
-    avg, median, quantile and deviations double (decimals too); collect list<argument's type>; the others the
-    argument's type, user-defined ones as registered. Other NULL arguments are skipped; over no values a count is 0,
-    collect
-    is empty and the others are NULL (so are the _samp forms over one value).
+    FILTER (WHERE c) is the argument ``only(c, x)``: where NULL counts as a value the rows where c is true are all there
+    are, for the others the NULLs that it makes are skipped.
     """
 
     fn: str
@@ -107,13 +96,17 @@ class Agg:
     @property
     def base(self) -> str:
         """``fn`` without ``_distinct``."""
-        plain = self.fn.removesuffix("_distinct")
-        return plain if plain in ONCE else self.fn
+        return self.fn if self.fn.startswith("udaf:") else self.fn.removesuffix("_distinct")
 
     @property
     def distinct(self) -> bool:
         """Whether each value counts once."""
         return self.base != self.fn
+
+
+def pair(key: Expr, value: Expr) -> Expr:
+    """What orders a row, and its value, as one sortable value."""
+    return Call("pair", (key, value), pa.struct([("at", key.type), ("value", value.type)]))
 
 
 def conjuncts(e: Expr) -> list[Expr]:

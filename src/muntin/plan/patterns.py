@@ -24,6 +24,7 @@ from muntin.plan.nodes import (
     SetOp,
     TableScan,
     TopK,
+    within,
 )
 from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
 
@@ -52,8 +53,9 @@ def pattern(node: Node) -> Pattern:
                 return hardest
             # a result leaves with the first of its parts, which need not be the part that came first
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
-        case Aggregate():
-            return Pattern.STR  # a new value replaces the old one whenever a row comes or goes
+        case Aggregate(input=child):
+            # a new value replaces the old one whenever a row comes or goes; over INTERNAL windows both stay (3.3.2)
+            return Pattern.MON if _has_internal(child) else Pattern.STR
         case TableScan(table=table):
             # rows of a static table never leave; a change stream may take any row away
             return Pattern.MON if table.kind == "static" else Pattern.STR
@@ -62,10 +64,18 @@ def pattern(node: Node) -> Pattern:
         case Distinct(input=child):
             # a later duplicate stands in when the shown one expires, with an expiry known when it is emitted
             return max(pattern(child), Pattern.WK) if pattern(child) is not Pattern.MON else Pattern.MON
+        case SemiJoin(left=left, right=right) if any(map(_has_internal, (left, right))) and _all_windows(left, right):
+            return Pattern.MON
+        case SemiJoin(left=left, right=right, anti=False, null_aware=None):
+            # a join with the distinct rows of the right
+            hardest = max(pattern(left), pattern(right))
+            return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case SemiJoin() | OuterJoin() | Apply() | TopK():
             return Pattern.STR  # a row of one input takes results of the other away, or brings them back
         case SetOp(kind="union_all", left=left, right=right):
-            return max(pattern(left), pattern(right))
+            # rows of two windows leave in the order in which they came only if the windows are equally long
+            hardest = max(pattern(left), pattern(right))
+            return Pattern.WK if hardest is Pattern.WKS and _lifetime(node) is None else hardest
         case SetOp():
             return Pattern.STR
         case Output(input=child, kind=kind):
@@ -73,8 +83,35 @@ def pattern(node: Node) -> Pattern:
             return pattern(child) if kind == "changes" else Pattern.MON
 
 
+def _lifetime(node: Node) -> Window | None:
+    """The window that alone says how long a row of the node stays; None if there is none."""
+    match node:
+        case Scan(window=window) | Rewindow(window=window):
+            return window
+        case Filter(input=child) | Project(input=child):
+            return _lifetime(child)
+        case SetOp(kind="union_all", left=left, right=right):
+            mine = _lifetime(left)
+            return mine if mine == _lifetime(right) else None
+        case _:
+            return None
+
+
+def _has_internal(node: Node) -> bool:
+    """Whether a window of the node, not one inside a windowed sub-query, keeps its results."""
+    windows = (n.window for n in within(node) if isinstance(n, Scan | Rewindow))
+    return any(isinstance(w, Range) and w.internal for w in windows)
+
+
+def _all_windows(*nodes: Node) -> bool:
+    """Whether each node has a window."""
+    return all(any(isinstance(n, Scan | Rewindow) for n in within(node)) for node in nodes)
+
+
 def _window(window: Window) -> Pattern:
     match window:
+        case Range(internal=True):
+            return Pattern.MON  # what came to be in it stays (3.3.2)
         case Unbounded():
             return Pattern.MON
         case Rows() | Range(rows=int()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
@@ -39,6 +39,8 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
             return canonical(values[0 if agg.fn == "first" else -1]) if values else None
         case "single":
             return _single(values)
+        case "arg_max" | "arg_min":
+            return _of_extreme([v for v in values if v is not None and v[0] is not None], agg.fn == "arg_max")
         case "quantile":
             assert agg.param is not None
             return quantile(some, agg.param) if some else None
@@ -56,6 +58,18 @@ def _single(values: Sequence[Any]) -> Any:
     return canonical(values[0]) if values else None
 
 
+def _of_extreme(pairs: Sequence[tuple[Any, Any]], greatest: bool) -> Any:
+    """The value of the pair with the greatest (least) key; of equal keys the greatest (least) value, NULL least."""
+    if not pairs:
+        return None
+    best = (max if greatest else min)(ORDER(key) for key, _ in pairs)
+    values = [v for key, v in pairs if ORDER(key) == best]
+    known = sorted((v for v in values if v is not None), key=ORDER)
+    if greatest:
+        return canonical(known[-1]) if known else None
+    return canonical(known[0]) if len(known) == len(values) else None
+
+
 def _sum(values: Sequence[Any], type_: pa.DataType) -> Any:
     if pt.is_floating(type_):
         return float_sum([float(v) for v in values])
@@ -66,10 +80,14 @@ def _sum(values: Sequence[Any], type_: pa.DataType) -> Any:
     return checked_int(sum(values), type_)
 
 
-def _avg(values: Sequence[Any], type_: pa.DataType) -> float:
+def _avg(values: Sequence[Any], type_: pa.DataType) -> Any:
     if isinstance(values[0], float):
         total = float_sum(values)
         return total / len(values)
+    if pt.is_decimal(type_):
+        units = sum((Fraction(v) for v in values), Fraction(0)) / len(values) * 10**type_.scale
+        half_up = math.floor(abs(units) + Fraction(1, 2)) * (1 if units > 0 else -1)
+        return fit_decimal(Decimal(half_up).scaleb(-type_.scale, Context(prec=100)), type_)
     return float(sum((Fraction(v) for v in values), Fraction(0)) / len(values))
 
 

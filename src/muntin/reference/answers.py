@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cmp_to_key
 from typing import Any
 
+from muntin.core.time import ALWAYS
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
 from muntin.plan.windows import QueryOptions, Range, Rows, Window
 from muntin.reference.clocks import next_tick
@@ -43,7 +44,7 @@ def answers(
     the group's values in order (without NULLs, at least one) to a value.
 
     Cost: instants x the query over the window contents. Raises DataError on integer overflow, when a scalar
-    sub-query has several rows, and when a table loses a row that it does not have.
+    sub-query has several rows, and when a table with ``on_bad_update="fail"`` loses a row that it does not have.
     """
     return _Query(query.root, _load(query, streams, tables or {}, functions or {}), query.options, until).answers()
 
@@ -93,6 +94,7 @@ class _Query:
     def _open(self) -> None:
         self.leaves: dict[int, Leaf] = {}
         self.ghosts: list[Visit] = []
+        self.passed: list[Visit] = []  # updates that change nothing: time has come that far all the same
         for node in within(self.output):
             match node:
                 case Scan(stream, alias, window):
@@ -106,10 +108,10 @@ class _Query:
         if self.beats:  # what no evaluation sees is no result
             self.leaves = {n: replace(f, shown=self._evaluated(f.shown)) for n, f in self.leaves.items()}
         self.stays = [v for leaf in self.leaves.values() for v in leaf.stays]
-        for node in within(self.output):
-            if isinstance(node, TableScan) and node.table.kind == "relation":
-                updates = self.inputs.tables[node.table.name].updates
-                self.stays += [Visit(Event(ts, (-1, i), row), ts, None) for i, (ts, _, row) in enumerate(updates)]
+        read = {n.table.name for n in within(self.output) if isinstance(n, TableScan) and n.table.kind == "relation"}
+        for table in (self.inputs.tables[name] for name in read):
+            self.stays += [_moment(ts) for ts, _ in table.versions if ts != ALWAYS]
+            self.passed += [_moment(ts) for ts in table.updates]
 
     def _evaluated(self, shown: dict[int, Visit]) -> dict[int, Visit]:
         """The stays from the first evaluation that sees the row to the first that does not."""
@@ -140,15 +142,20 @@ class _Query:
 
     def end(self) -> int | None:
         """The last expiry of a finite window (with SLIDE the first tick at or after it); None over no rows."""
-        return max((shown_end(v, self.beats) for v in [*self.stays, *self.ghosts]), default=None)
+        return max((shown_end(v, self.beats) for v in [*self.stays, *self.ghosts, *self.passed]), default=None)
 
     def answers(self) -> list[Answer]:
         relation = Relation(self.leaves, self.inputs, self.options)
         names = self.output.schema.names
         return [
             (t, [tuple(canonical(r.values[n]) for n in names) for r in relation.at(self.output, t)])
-            for t in instants(self.stays, self.beats, self.until, self.end())
+            for t in instants(self._marking(), self.beats, self.until, self.end())
         ]
+
+    def _marking(self) -> list[Visit]:
+        """What tells instants. A whole answer is shown again only when a window or a relation of the query changes."""
+        again = self.output.kind == "rstream" and not self.beats
+        return self.stays if again else [*self.stays, *self.passed]
 
     def rows(self) -> list[ResultRow]:
         kind = self.output.kind
@@ -189,6 +196,10 @@ class _Query:
                 last, step = now, next(steps, None)
             shown = come if self.output.kind == "istream_restore" else last + (gone - start)
             yield from ((t, None, r) for r in shown.elements())
+
+
+def _moment(ts: int) -> Visit:
+    return Visit(Event(ts, (-1, 0), {}), ts, None)
 
 
 def _before(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from muntin.core.errors import DataError
 from muntin.core.schema import Schema
+from muntin.core.time import ALWAYS
 from muntin.plan.catalog import Stream, Table
 from muntin.reference.values import canonical, from_outside, to_micros
 
@@ -32,24 +34,16 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A table: rows that were always there, and updates in the order of time (given order inside an instant)."""
+    """A table: at each instant at which it changes, all its rows from then on. ``updates``: when its feed said
+    anything, whether that changed the table or not."""
 
     kind: str
-    always: tuple[Values, ...]
-    updates: tuple[tuple[int, str, Values], ...]
+    versions: tuple[tuple[int, list[Values]], ...]
+    updates: tuple[int, ...]
 
     def at(self, t: int) -> list[Values]:
-        """The rows after every update at or before ``t``. Raises DataError when a row leaves that is not there."""
-        held = Counter(_key(v) for v in self.always)
-        rows = {_key(v): v for v in self.always}
-        for ts, op, values in self.updates:
-            if ts <= t:
-                held[_key(values)] += 1 if op == "+" else -1
-                rows[_key(values)] = values
-        for key, count in held.items():
-            if count < 0:
-                raise DataError(f"a table loses a row that is not in it: {dict(key)}")
-        return [rows[key] for key in held.elements()]
+        """The rows after every update at or before ``t``."""
+        return next((rows for ts, rows in reversed(self.versions) if ts <= t), [])
 
 
 @dataclass(frozen=True)
@@ -80,15 +74,36 @@ def load_stream(stream: Stream, given: Iterable[Given]) -> list[Event]:
 
 
 def load_table(table: Table, given: Iterable[Given | Update]) -> History:
-    """The history of a table: a plain row is there always, an update (ts, op, row) from its instant on."""
-    always, updates = [], []
-    for entry in given:
-        if isinstance(entry, tuple):
-            ts, op, row = entry
-            updates.append((ts, op, _typed(table.schema, row)))
-        else:
-            always.append(_typed(table.schema, entry))
-    return History(table.kind, tuple(always), tuple(sorted(updates, key=lambda u: u[0])))
+    """The history of a table: a plain row is there always, an update (ts, op, row) from its instant on.
+
+    Raises DataError for a deletion of a row that is not there when the table says ``on_bad_update="fail"``.
+    """
+    entries = [e if isinstance(e, tuple) else (ALWAYS, "+", e) for e in given]
+    updates = sorted(((ts, op, _typed(table.schema, row)) for ts, op, row in entries), key=lambda u: u[0])
+    held: list[Values] = []
+    versions: list[tuple[int, list[Values]]] = []
+    for ts, together in groupby(updates, key=lambda u: u[0]):
+        before, held = held, [*held]
+        for _, op, row in together:
+            _update(table, held, op, row)
+        if Counter(map(_key, held)) != Counter(map(_key, before)):
+            versions.append((ts, held))
+    return History(table.kind, tuple(versions), tuple(ts for ts, _, _ in updates if ts != ALWAYS))
+
+
+def _update(table: Table, held: list[Values], op: str, row: Values) -> None:
+    """One update of the table's rows: of a bag, or of a table with one row a key."""
+    if op == "+" and not table.key:
+        held.append(row)
+        return
+    named = table.key or table.schema.names
+    same = next((i for i, r in enumerate(held) if all(canonical(r[c]) == canonical(row[c]) for c in named)), None)
+    if same is not None:
+        held.pop(same)
+    if op == "+":
+        held.append(row)
+    elif same is None and table.on_bad_update == "fail":
+        raise DataError(f"table {table.name!r}: an update takes away a row that is not there: {row}")
 
 
 def _typed(schema: Schema, row: Given) -> Values:

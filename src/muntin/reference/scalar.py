@@ -169,6 +169,7 @@ _SEE_NULL: dict[str, Callable[..., Any]] = {
     "eq_null_safe": _eq_null_safe,
     "greatest": _extreme(1),
     "least": _extreme(-1),
+    "pair": lambda *xs: tuple(canonical(x) for x in xs),
 }
 
 _TEST: dict[str, Callable[[int], bool]] = {

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, get_args
 from typing import Literal as OneOf
 
-Verdict = OneOf["PASS", "FAIL", "NOTHING TO REPRODUCE"]
+Verdict = OneOf["PASS", "DIFFERS", "FAIL", "NOTHING TO REPRODUCE"]
+"""DIFFERS: everything that must be right is, and a document's claim does not hold on the given workload, for a reason
+that is stated. It is a result and not a failure."""
 
 Series = dict[str, list[tuple[float, float]]]
 """Curves of a figure: name -> points."""
@@ -25,11 +29,26 @@ class Setting:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that can fail: what must hold, what was found, and whether it holds."""
+    """One thing that can fail: what must hold, what was found, and whether it holds.
+
+    ``reason``: of a document's claim alone, why it does not hold on this workload, in figures or places that a reader
+    can check; used where ``ok`` is False. Without one (right answers, equal results, the project's own promises) what
+    does not hold is a failure.
+    """
 
     criterion: str
     measured: str
     ok: bool
+    reason: str = ""
+
+    @property
+    def told(self) -> str:
+        """What is printed of it."""
+        if self.ok:
+            return self.measured
+        if self.reason:
+            return f"DIFFERS {self.criterion}: {self.measured} ({self.reason})"
+        return f"NOT {self.criterion}: {self.measured}"
 
 
 @dataclass(frozen=True)
@@ -45,11 +64,13 @@ class Plot:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an entry found. No checks: there is nothing to reproduce."""
+    """What an entry found. No checks: there is nothing to reproduce. ``figures``: what was counted in the units that
+    do not decide, as plain values for the JSON record."""
 
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
     plots: tuple[Plot, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +98,7 @@ class Record:
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
     plots: tuple[Plot, ...] = field(default=(), compare=False)
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -122,20 +144,32 @@ def _run(entry: Entry, setting: Setting) -> Record:
         outcome.checks,
         outcome.notes,
         outcome.plots,
+        outcome.figures,
     )
 
 
 def _measured(outcome: Outcome) -> str:
-    failed = [c for c in outcome.checks if not c.ok]
-    return "; ".join(f"NOT {c.criterion}: {c.measured}" if failed else c.measured for c in failed or outcome.checks)
+    """What does not hold, failures first; else what was found."""
+    missed = sorted((c for c in outcome.checks if not c.ok), key=lambda c: c.reason != "")
+    return "; ".join(c.told for c in missed or outcome.checks)
 
 
 def _verdict(checks: Sequence[Check]) -> Verdict:
     if not checks:
         return "NOTHING TO REPRODUCE"
-    return "PASS" if all(c.ok for c in checks) else "FAIL"
+    if any(not c.ok and not c.reason for c in checks):
+        return "FAIL"
+    return "PASS" if all(c.ok for c in checks) else "DIFFERS"
+
+
+def tally(records: Sequence[Record]) -> str:
+    """How many entries have each verdict."""
+    found = Counter(r.verdict for r in records)
+    names = {"NOTHING TO REPRODUCE": "NOTHING"}
+    return ", ".join(f"{found[v]} {names.get(v, v)}" for v in get_args(Verdict))
 
 
 def _as_alias(record: Record, name: str) -> Record:
-    kept = {k: getattr(record, k) for k in ("claim", "measured", "criterion", "verdict", "seconds", "checks", "notes")}
+    names = ("claim", "measured", "criterion", "verdict", "seconds", "checks", "notes", "figures")
+    kept = {k: getattr(record, k) for k in names}
     return Record(id=name, alias_of=record.id, **kept)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
+from muntin.core.batch import Batch
 from muntin.core.schema import Schema
 from muntin.core.time import SECOND
 from muntin.cql.binder import bind
+from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
+from muntin.engine.meter import Counter, Meter
 from muntin.local.runtime import LocalPipeline
+from muntin.optimizer import settled
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import QueryOptions
 from muntin.reference import ResultRow, run
+from muntin.state.shard_state import ShardState
 
 Rows = Mapping[str, Sequence[Mapping[str, int]]]
 """By stream name, rows in order of ``ts`` (whole seconds); every other column is an integer."""
@@ -51,13 +56,77 @@ def local(query: BoundQuery, rows: Rows, live: bool = False, until: int | None =
 
     ``until``: the last second that is answered; None: to the end of input.
     """
-    physical = plan_query(query)
-    pipeline = LocalPipeline(physical, 2)
+    plan = plan_query(query)
+    return _drive(LocalPipeline(plan, 2), plan, rows, live, until)
+
+
+@dataclass(frozen=True)
+class Metered:
+    """A run under a strategy: its changes, and what the meter counted of each vertex, by the operator's name."""
+
+    strategy: str
+    changes: list[Row]
+    counters: tuple[tuple[str, Counter], ...]
+    given_out: list[Row]
+    """Interval rows, as '+', that the vertices of the watched operator gave out, each with its expiry."""
+
+    def of(self, *operators: str) -> list[Counter]:
+        """The counters of the vertices of these operators."""
+        return [c for name, c in self.counters if name in operators]
+
+    @property
+    def plain(self) -> dict[str, object]:
+        """For the JSON record."""
+        kept = [(name, asdict(c)) for name, c in self.counters]
+        return {f"{i} {name}": {k: v for k, v in c.items() if k != "seconds"} for i, (name, c) in enumerate(kept)}
+
+
+def metered(
+    query: BoundQuery,
+    rows: Rows,
+    strategy: str,
+    live: bool = True,
+    until: int | None = None,
+    tables: Rows | None = None,
+    watch: str = "",
+) -> Metered:
+    """``query`` under a strategy (upa, nt, direct, auto) on the local runtime, on one shard, counted. ``tables``: rows
+    of a table's feed, with ``ts`` for when and ``__add`` for whether a row comes or goes. ``watch``: an operator whose
+    output is recorded."""
+    chosen = replace(query, options=replace(query.options, strategy=strategy))
+    plan, meter = plan_query(chosen), Recorder()
+    pipeline = LocalPipeline(plan, 1, meter)
+    meter.watched = {i for i, v in enumerate(pipeline.graph.vertices) if type(v.op).__name__ == watch}
+    found = _drive(pipeline, plan, {**rows, **(tables or {})}, live, until)
+    named = [(type(v.op).__name__, meter.of(i)) for i, v in enumerate(pipeline.graph.vertices)]
+    return Metered(settled(chosen).options.strategy, found, tuple(named), meter.rows)
+
+
+class Recorder(Meter):
+    """A meter that also keeps what the ``watched`` vertices give out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watched: set[int] = set()
+        self.rows: list[Row] = []
+
+    def count(
+        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
+    ) -> None:
+        super().count(vertex, shard, inputs, out, state, seconds)
+        if vertex in self.watched:
+            values = zip(*(c.to_pylist() for c in out.columns.columns), strict=True)
+            times = zip(out.ts.tolist(), out.exp.tolist(), strict=True)
+            self.rows += [Row(t // SECOND, "+", v, e / SECOND) for (t, e), v in zip(times, values, strict=True)]
+
+
+def _drive(pipeline: LocalPipeline, physical: QueryPlan, rows: Rows, live: bool, until: int | None) -> list[Row]:
+    exp = physical.options.exp
     found: list[Row] = []
     names = [s.name for s in physical.streams]
 
     def take(table: pa.Table) -> None:
-        found.extend(_rows(table, len(physical.schema), physical.shows_op, query.options.exp))
+        found.extend(_rows(table, len(physical.schema), physical.shows_op, exp))
 
     def batch(low: int | None, high: int | None) -> dict[str, pa.Table]:
         return {s.name: _table(s, rows.get(s.name, ()), low, high) for s in physical.streams}

@@ -39,12 +39,10 @@ def scale_decimal(value: Value, kind: pa.DataType) -> Value:
     """A number in another decimal type, rounded half up. Raises ArrowInvalid if it does not fit."""
     if not pa.types.is_decimal(value.type):
         value = pc.cast(pc.cast(value, pa.int64()), pa.decimal256(19, 0))
-    carry = kind.scale < value.type.scale  # 9.99 with one digit less is 10.0
-    precision = min(76, value.type.precision + carry + max(0, kind.scale - value.type.scale))
-    value = pc.cast(value, pa.decimal256(max(precision, value.type.precision), value.type.scale))
+    value = pc.cast(value, pa.decimal256(76, value.type.scale))  # room for a carry: 999.99 to 1000.0
     if kind.scale < value.type.scale:
         value = pc.round(value, ndigits=kind.scale, round_mode="half_towards_infinity")
-    value = pc.cast(value, pa.decimal256(precision, kind.scale), safe=False)
+    value = pc.cast(value, pa.decimal256(76, kind.scale), safe=False)
     return pc.cast(value, kind)
 
 

@@ -312,7 +312,7 @@ LAZY: Mapping[str, Callable[[Call, pa.RecordBatch], Value]] = {
 
 
 def _pair(args: Sequence[Value], kind: pa.DataType) -> Value:
-    """A struct of (event time, value)."""
+    """A struct of the values."""
     rows = max((len(a) for a in args if isinstance(a, pa.Array)), default=1)
     parts = [a if isinstance(a, pa.Array) else pa.repeat(a, rows) for a in args]
     return pa.StructArray.from_arrays(parts, fields=list(kind))

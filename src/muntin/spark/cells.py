@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark import TaskContext
 
 from muntin.core.errors import InternalError, StoreError
+from muntin.engine.clocks import CLOCKS
 from muntin.spark.checkpoint import stream_record
+from muntin.spark.level_run import LevelRun
 from muntin.spark.metrics import PIPELINE, Report
 from muntin.spark.spec import PipelineSpec
 from muntin.state import manifest
 from muntin.state.collect import collect
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
+
+SINCE = "since"
+"""Head of a vertex's state: the batch in which it began. A state without it was never written."""
 
 COLLECT_EVERY = 5
 """Batches between two collections of old versions."""
@@ -41,17 +46,48 @@ class SlotCells:
             raise InternalError("a live pipeline runs inside a streaming query; this task belongs to none")
         return SlotCells(spec, PaneStore.open(spec.store, query_id, level), int(batch), f"slot{slot}")
 
-    def load(self, cells: Collection[str]) -> dict[str, ShardState]:
-        """The states that the batch before left; empty ones for queries that are new.
+    def load(self, runs: Sequence[LevelRun]) -> dict[str, ShardState]:
+        """The states that the batch before left; empty ones for vertices that are new in this batch.
 
-        Raises StoreError when that version is missing, damaged, or another pipeline's.
+        Raises StoreError when that version is missing, damaged, or another pipeline's, and when it lacks the state of
+        a vertex that is not new.
         """
-        names = [*cells]
-        if 0 < self.version == self.spec.since[self.store.level]:
-            return {name: ShardState() for name in names}
-        return self.store.load(
-            self.version - 1, names, task=self.task, fingerprint=fingerprint(self.spec), evolving=("streams",)
+        found: dict[str, ShardState] = {}
+        wanted: dict[int, list[str]] = {}
+        for run in runs:
+            for v in run.stateful:
+                id = self.spec.graph.vertices[v].id
+                cell = f"{id}/{run.shard}"
+                if self._new(id):
+                    found[cell] = ShardState(heads={SINCE: self.version})
+                else:
+                    wanted.setdefault(self._home(id), []).append(cell)
+            if self.store.level == 0:
+                wanted.setdefault(0, []).append(f"{CLOCKS}/{run.shard}")
+        for level, cells in wanted.items():
+            found |= self._read(level, cells)
+        return found
+
+    def _new(self, id: str) -> bool:
+        return self.version == 0 or self.spec.resumed.since.get(id, 0) == self.version
+
+    def _home(self, id: str) -> int:
+        """The level that the vertex ran on in the batch before."""
+        here = self.store.level
+        return self.spec.resumed.homes.get(id, here) if self.version == self.spec.resumed.batch else here
+
+    def _read(self, level: int, cells: list[str]) -> dict[str, ShardState]:
+        store = replace(self.store, level=level)
+        states = store.load(
+            self.version - 1, cells, task=self.task, fingerprint=fingerprint(self.spec), evolving=("streams",)
         )
+        lost = [c for c, s in states.items() if SINCE not in s.heads and not c.startswith(CLOCKS)]
+        if lost and self.version:
+            raise StoreError(
+                f"version {self.version - 1} of the pane store has no state of {', '.join(sorted(lost)[:5])}, which "
+                "should be there: restore the store that belongs to the checkpoint, or start with a new checkpoint"
+            )
+        return states
 
     def commit(self, states: dict[str, ShardState], report: Report) -> None:
         """Write the batch's version of every cell of the slot; now and then collect, where no driver loop does."""
@@ -59,6 +95,11 @@ class SlotCells:
         if self.spec.plain and self.spec.store and self.version % COLLECT_EVERY == 0 and PIPELINE in report:
             for level in range(self.spec.levels):
                 collect(self.spec.store, self.store.query_id, level, self.spec.retain)
+
+
+def cell_of(spec: PipelineSpec, vertex: int, shard: int) -> str:
+    """Name of a vertex's state on a shard in the pane store."""
+    return f"{spec.graph.vertices[vertex].id}/{shard}"
 
 
 def fingerprint(spec: PipelineSpec) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from muntin.core.errors import ConfigError, StoreError
 from muntin.plan.catalog import Stream
 from muntin.spark import files
 
-FORMAT = 1
+FORMAT = 2
+"""1 named state by a query's plan; 2 names it by vertex (``dataflow.durable``)."""
 RECORD = "muntin.json"
 
 
@@ -41,27 +43,94 @@ def read_checkpoint(path: str) -> Checkpoint:
     Raises StoreError when its record is unreadable or newer.
     """
     path = files.absolute(path)
-    metadata = files.read(files.join(path, "metadata"))
-    query_id = json.loads(metadata)["id"] if metadata else None
+    progress = progress_of(path)
     raw = files.read(files.join(path, RECORD))
-    record = None
-    if raw is not None:
-        try:
-            record = json.loads(raw)
-        except ValueError as e:
-            raise StoreError(
-                f"{files.join(path, RECORD)} is damaged ({e}); restore the checkpoint or start a new one"
-            ) from e
-        if record.get("format") != FORMAT:
-            raise StoreError(
-                f"checkpoint {path} has format {record.get('format')}, this version of Muntin reads {FORMAT}; "
-                "use the version that wrote it, or start a new checkpoint"
-            )
-    return Checkpoint(path, query_id, _last(path, "offsets"), _last(path, "commits"), record)
+    record = None if raw is None else _decoded(path, raw)
+    return Checkpoint(path, progress.query_id, progress.planned, progress.committed, record)
+
+
+def _decoded(path: str, raw: bytes) -> dict[str, Any]:
+    where = files.join(path, RECORD)
+    try:
+        record = json.loads(raw)
+        found = record.get("format")
+    except (ValueError, AttributeError) as e:
+        raise StoreError(f"{where} is damaged ({e}); restore the checkpoint or start a new one") from e
+    if found != FORMAT:
+        raise StoreError(
+            f"checkpoint {path} has format {found}, this version of Muntin reads {FORMAT}; "
+            "use the version that wrote it, or start a new checkpoint"
+        )
+    if record.pop("checksum", None) != _checksum(record):
+        raise StoreError(
+            f"{where} fails its checksum: it was edited or damaged, and the state on disk is read by what it says; "
+            "restore it or start a new checkpoint"
+        )
+    return dict(record)
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _last(path: str, log: str) -> int:
-    return max((int(n) for n in files.names(files.join(path, log)) if n.isdigit()), default=-1)
+    return max(_numbers(path, log), default=-1)
+
+
+def _numbers(path: str, log: str) -> list[int]:
+    return [int(n) for n in files.names(files.join(path, log)) if n.isdigit()]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a checkpoint of any streaming query has come: Spark's query id, the last batches planned and committed
+    (-1: none)."""
+
+    path: str
+    query_id: str | None
+    planned: int
+    committed: int
+
+
+def progress_of(path: str) -> Progress:
+    """Read Spark's own part of a checkpoint directory, which may not exist yet."""
+    path = files.absolute(path)
+    raw = files.read(files.join(path, "metadata"))
+    query_id = None if raw is None else _query_id(path, raw)
+    return Progress(path, query_id, _last(path, "offsets"), _last(path, "commits"))
+
+
+def _query_id(path: str, raw: bytes) -> str:
+    try:
+        found = json.loads(raw)["id"]
+        if isinstance(found, str):
+            return found
+        reason = f"its id is {found!r}"
+    except (ValueError, TypeError, KeyError) as e:
+        reason = f"{type(e).__name__}: {e}"
+    raise StoreError(
+        f"{files.join(path, 'metadata')} is damaged ({reason}); restore the checkpoint or start a new one"
+    )
+
+
+def rewind(found: Progress, batch: int) -> None:
+    """Let Spark repeat every batch after ``batch`` (-1: all), the first of them over the same offsets.
+
+    Raises StoreError, before anything is deleted, where Spark no longer keeps what it needs for that.
+    """
+    wanted = {n for n in (batch, batch + 1) if n >= 0}
+    missing = wanted.difference(_numbers(found.path, "offsets"))
+    if missing or (batch >= 0 and batch not in _numbers(found.path, "commits")):
+        raise StoreError(
+            f"the state of batches {batch + 1} to {found.committed} is not in the pane store, and checkpoint "
+            f"{found.path} no longer says what batch {batch + 1} had read; restore both from a backup, or start with a "
+            "new checkpoint"
+        )
+    for log, keep in (("offsets", batch + 1), ("commits", batch)):  # the last commit goes last: a crash is mended too
+        for number in sorted(_numbers(found.path, log), reverse=log == "offsets"):
+            if number > keep:
+                for name in (str(number), f".{number}.crc"):
+                    files.delete(files.join(found.path, log, name))
 
 
 def stream_record(stream: Stream) -> dict[str, Any]:
@@ -128,19 +197,13 @@ def _same_stream(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -
             )
 
 
-def since(found: Checkpoint, levels: int) -> tuple[int, ...]:
-    """For each level of stages the first batch that has it: the recorded one, or the next for a level that is new."""
-    known: list[int] = found.record["levels"] if found.record and found.query_id else []
-    return (*known[:levels], *[found.next_batch] * (levels - len(known)))
-
-
-def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int, levels: Sequence[int]) -> None:
-    """Remember streams, shards and levels, atomically."""
+def write_record(found: Checkpoint, streams: Sequence[Stream], shards: int) -> None:
+    """Remember streams and shards, atomically, under a checksum."""
     record = {
         "format": FORMAT,
         "shards": shards,
         "streams": [stream_record(s) for s in streams],
-        "levels": list(levels),
     }
+    record["checksum"] = _checksum(record)
     files.make_dirs(found.path)
     files.write_atomically(files.join(found.path, RECORD), json.dumps(record, indent=1).encode())

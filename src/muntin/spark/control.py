@@ -1,7 +1,6 @@
 """The control source: files in ``<store>/control`` that move time where no data comes.
 
-It is part of the union, so that every batch has at least one partition (and so a header for every shard, also when no
-source has anything new), and a file put there makes a batch and carries a heartbeat: event time known to be complete.
+It is part of the union; a file put there makes a batch and carries a heartbeat: event time known to be complete.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def control_path(store: str) -> str:
 
 
 def control_letters(spark: SparkSession, spec: PipelineSpec) -> DataFrame:
-    """Letters of the control source: exactly one partition in every batch."""
+    """Letters of the control source: one partition where it has something new, else one or (Spark's optimizer) none."""
     assert spec.store is not None
     path = control_path(spec.store)
     files.make_dirs(path)

@@ -17,6 +17,11 @@ ARROW_OPTIONS = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_nul
 """Of the JVM: Arrow's readers check bounds and NULLs at every value; Spark has checked both before it reads one."""
 
 
+ATTEMPTS = 4
+"""How often a task is tried, as on a cluster. Spark's own default for one machine is once, and then a Python worker
+that is killed (for want of memory, say) ends the run."""
+
+
 def local_spark(
     cores: str | int = "*",
     memory: str = "2g",
@@ -30,7 +35,7 @@ def local_spark(
     Args:
         cores: worker threads; ``"*"`` takes all.
         memory: heap of the JVM.
-        master: another master than ``local[cores]``.
+        master: another master than ``local[cores,4]`` (each task tried up to four times).
         config: more Spark configuration, by its full names.
         conf: the same as keywords, with ``__`` for dots (``spark__sql__ansi__enabled="true"``).
 
@@ -59,7 +64,7 @@ def local_spark(
     }
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
         settings[name] = " ".join([*ARROW_OPTIONS, *given.get(name, "").split()])
-    settings.setdefault("spark.master", master or f"local[{cores}]")
+    settings.setdefault("spark.master", master or f"local[{cores},{ATTEMPTS}]")
     builder = SparkSession.builder.appName("muntin")
     for key, value in settings.items():
         builder = builder.config(key, value)

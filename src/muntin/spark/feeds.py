@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,17 +10,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from muntin.cql.spark_sql import to_spark_sql
-from muntin.dataflow.stage import PhysicalQuery, SourceInput
-from muntin.engine.shard import wire_schema
+from muntin.dataflow.graph import Graph
+from muntin.engine.rows import wire_schema
+from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Call, Column, Expr, conjunction, conjuncts
 from muntin.plan.failing import any_may_fail
 from muntin.spark.pack import NOW
-from muntin.spark.spec import EVENT_TIME, Feed, Target
-
-Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], bool, bool]
-"""Filter, columns, those that must not be NULL, keys, whether every shard gets every row, whether hot keys are
-split."""
+from muntin.spark.spec import EVENT_TIME, Feed
 
 
 @dataclass(frozen=True)
@@ -31,55 +28,28 @@ class StreamPlan:
     feeds: tuple[Feed, ...]
 
 
-def plan_feeds(streams: Sequence[Stream], queries: Sequence[PhysicalQuery]) -> list[StreamPlan]:
-    """One plan per stream; equal expressions and equal feeds are shared."""
+def plan_feeds(streams: Sequence[Stream], graph: Graph) -> list[StreamPlan]:
+    """One plan per stream; equal expressions are computed once."""
     plans: list[StreamPlan] = []
-    number = 0
     for position, stream in enumerate(streams):
-        inputs = [(t, i) for t, i in source_inputs(queries) if i.stream.name == stream.name]
-        plan = _plan_stream(position, inputs, number, [q.depths for q in queries])
-        plans.append(plan)
-        number += len(plan.feeds)
+        exprs: dict[str, int] = {}
+        feeds = []
+        for number, channel in enumerate(graph.channels):
+            vertex = graph.vertices[channel.vertex]
+            if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
+                predicate, present = _not_null(vertex.op)
+                keep = -1 if predicate == TRUE else _place(_for_rows(predicate, TRUE, stream), exprs)
+                columns = tuple(
+                    _place_column(_for_rows(e, vertex.op.keep, stream), stream, exprs) for _, e in vertex.op.columns
+                )
+                schema = wire_schema(vertex, channel.route)
+                feeds.append(Feed(number, position, keep, columns, schema, channel.route, channel.level, present))
+        plans.append(StreamPlan(tuple(exprs), tuple(feeds)))
     return plans
 
 
-def source_inputs(queries: Sequence[PhysicalQuery]) -> Iterator[tuple[Target, SourceInput]]:
-    """Every input that reads a stream, with its address."""
-    for q, query in enumerate(queries):
-        for number, stage in enumerate(query.stages):
-            for i, source in enumerate(stage.inputs):
-                if isinstance(source, SourceInput):
-                    yield Target(q, number, i), source
-
-
-def _plan_stream(
-    position: int, inputs: list[tuple[Target, SourceInput]], first: int, depths: Sequence[tuple[int, ...]]
-) -> StreamPlan:
-    exprs: dict[str, int] = {}
-    shapes: dict[Shape, list[tuple[Target, SourceInput]]] = {}
-    for target, source in inputs:
-        predicate, present = _not_null(source)
-        keep = -1 if predicate == TRUE else _place(_for_rows(predicate, TRUE, source.stream), exprs)
-        columns = tuple(
-            _place_column(_for_rows(e, source.keep, source.stream), source.stream, exprs) for _, e in source.columns
-        )
-        names = [n for n, _ in source.columns]
-        keys = tuple(names.index(k) for k in source.shard_key)
-        shape = (keep, columns, present, keys, source.everywhere, source.split)
-        shapes.setdefault(shape, []).append((target, source))
-    feeds = [
-        Feed(
-            number=first + k, stream=position, keep=keep, columns=columns, present=present, keys=keys,
-            schema=wire_schema(found[0][1]), targets=tuple(t for t, _ in found),
-            level=max(depths[t.query][t.stage] for t, _ in found), everywhere=everywhere, split=split,
-        )
-        for k, ((keep, columns, present, keys, everywhere, split), found) in enumerate(shapes.items())
-    ]  # fmt: skip
-    return StreamPlan(tuple(exprs), tuple(feeds))
-
-
-def _not_null(source: SourceInput) -> tuple[Expr, tuple[int, ...]]:
-    """The input's filter without its tests for NULL of columns that are shipped anyway, and the places of those."""
+def _not_null(source: Source) -> tuple[Expr, tuple[int, ...]]:
+    """The source's filter without its tests for NULL of columns that are shipped anyway, and the places of those."""
     shipped = [e for _, e in source.columns]
     rest: list[Expr] = []
     present: list[int] = []

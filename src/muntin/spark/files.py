@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pyarrow import fs
 
 from muntin.core.errors import ConfigError
+from muntin.state.files import reading, writing
+
+WHAT = "the checkpoint"
+"""What messages call the files that go through here, where callers say nothing else."""
 
 
 def join(base: str, *names: str) -> str:
@@ -54,37 +59,53 @@ def for_spark(path: str) -> str:
     return Path(inside).as_uri() if isinstance(system, fs.LocalFileSystem) else path.replace("s3://", "s3a://", 1)
 
 
-def make_dirs(path: str) -> None:
-    """Make a directory and those above it, if they are not there."""
+def make_dirs(path: str, what: str = WHAT) -> None:
+    """Make a directory and those above it, if they are not there. Raises StoreError."""
     system, inside = resolve(path)
-    system.create_dir(inside, recursive=True)
+    with writing(path, what):
+        system.create_dir(inside, recursive=True)
 
 
 def read(path: str) -> bytes | None:
-    """The whole file, or None when it is not there."""
+    """The whole file, or None when it is not there. Raises StoreError when it cannot be read."""
     system, inside = resolve(path)
-    try:
-        with system.open_input_stream(inside) as f:
-            return bytes(f.read())
-    except FileNotFoundError:
-        return None
+    with suppress(FileNotFoundError), reading(path, WHAT), system.open_input_stream(inside) as f:
+        return bytes(f.read())
+    return None
 
 
 def names(path: str) -> list[str]:
-    """Names in a directory, sorted; none when it is not there."""
+    """Names in a directory, sorted; none when it is not there. Raises StoreError when it cannot be read."""
     system, inside = resolve(path)
-    found = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
+    with reading(path, WHAT):
+        found = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
     return sorted(f.base_name for f in found)
 
 
-def write_atomically(path: str, data: bytes) -> None:
-    """Write a file that readers see whole or not at all (a rename on file systems; object stores put whole objects)."""
+def delete(path: str) -> None:
+    """Delete a file; one that is not there is no error. Raises StoreError."""
+    system, inside = resolve(path)
+    with writing(path, WHAT), suppress(FileNotFoundError):
+        system.delete_file(inside)
+
+
+def write_atomically(path: str, data: bytes, what: str = WHAT) -> None:
+    """Write a file that readers see whole or not at all (a rename on file systems; object stores put whole objects).
+
+    Raises StoreError; then nothing is left of it.
+    """
     system, inside = resolve(path)
     head, _, tail = inside.rpartition("/")
     part = f"{head}/.{tail}.{uuid.uuid4().hex}"
-    with system.open_output_stream(part) as f:
-        f.write(data)
-    put_in_place(system, part, inside)
+    with writing(path, what):
+        try:
+            with system.open_output_stream(part) as f:
+                f.write(data)
+            put_in_place(system, part, inside)
+        except OSError:
+            with suppress(OSError):
+                system.delete_file(part)
+            raise
 
 
 def put_in_place(system: fs.FileSystem, part: str, target: str) -> None:

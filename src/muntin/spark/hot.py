@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
-from muntin.operators.joins.hot_keys import hot_head
-from muntin.operators.joins.window_join import WindowJoin
+from muntin.engine.level import hot_joins
+from muntin.engine.level import hot_keys as hot_keys_of
 from muntin.spark.spec import Feed, PipelineSpec
 from muntin.state.pane_store import PaneStore
 
@@ -21,15 +21,14 @@ def hot_keys(spec: PipelineSpec, feed: Feed) -> list[int]:
     if spec.store is None or batch is None or query_id is None:
         return []
     found: set[int] = set()
-    for target in feed.targets:
-        level = spec.depths[target.query][target.stage]
-        version = int(batch) - 1
-        if version < 0 or version < spec.since[level]:
+    graph = spec.graph
+    for join in hot_joins(graph, feed.channel):
+        version, id = int(batch) - 1, graph.vertices[join].id
+        if version < spec.resumed.since.get(id, 0):
             continue
-        cells = [f"{spec.signatures[target.query]}/{target.stage}/{shard}" for shard in range(spec.shards)]
+        level = spec.resumed.homes.get(id, 0) if version < spec.resumed.batch else graph.levels[join]
+        cells = [f"{id}/{shard}" for shard in range(spec.shards)]
         states = PaneStore.open(spec.store, query_id, level).load(version, cells, sparse=True)
-        ops = spec.queries[target.query].stages[target.stage].ops
-        for k in (k for k, op in enumerate(ops) if isinstance(op, WindowJoin) and op.split):
-            for state in states.values():
-                found.update(state.heads.get(hot_head(f"op{k}"), []))
+        for state in states.values():
+            found.update(hot_keys_of(graph, feed.channel, {join: state}))
     return sorted(found)

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
-from muntin.dataflow.stage import SourceInput
-from muntin.engine.shard import wire_schema
+from muntin.dataflow.routes import Route
+from muntin.engine.clocks import Times
+from muntin.engine.rows import wire_schema
 from muntin.spark import wire
-from muntin.spark.spec import PipelineSpec, Target
+from muntin.spark.spec import PipelineSpec
 
 
 @dataclass
 class Mail:
-    """One slot's letters at one level.
-
-    ``derived`` is keyed by (input, shard), ``progress`` by (query, shard).
-    """
+    """One slot's letters at one level. ``rows`` is keyed by (channel, shard), ``times`` by shard."""
 
     headers: list[Header] = field(default_factory=list)
     now: int = NEVER
     rows: dict[tuple[int, int], list[wire.Letter]] = field(default_factory=dict)
-    derived: dict[tuple[Target, int], list[wire.Letter]] = field(default_factory=dict)
-    progress: dict[tuple[int, int], Any] = field(default_factory=dict)
+    times: dict[int, Times] = field(default_factory=dict)
     passing: list[wire.Letter] = field(default_factory=list)
 
     def put(self, letter: wire.Letter, level: int) -> None:
@@ -42,12 +38,9 @@ class Mail:
             self.passing.append(letter)
         if letter.kind == wire.ROWS:
             self.rows.setdefault((letter.target, letter.shard), []).append(letter)
-        elif letter.level == level and letter.kind == wire.DERIVED:
-            target = Target(letter.target, letter.source, letter.input)
-            self.derived.setdefault((target, letter.shard), []).append(letter)
-        elif letter.level == level and letter.kind == wire.PROGRESS:
-            progress, now = wire.read_progress(letter.blob)
-            self.progress[letter.target, letter.shard] = progress
+        elif letter.level == level and letter.kind == wire.TIMES:
+            times, now = wire.read_times(letter.blob)
+            self.times[letter.shard] = times
             self.now = max(self.now, now)
 
 
@@ -59,31 +52,26 @@ def sort_mail(letters: Iterable[wire.Letter], level: int) -> dict[int, Mail]:
     return found
 
 
-def arrived(spec: PipelineSpec, mail: Mail, query: int, stage: int, shard: int) -> list[pa.RecordBatch | None]:
-    """What each input of a stage gets on a shard (None: nothing), by (ts, source partition or sender, position)."""
-    found: list[pa.RecordBatch | None] = []
-    for i, source in enumerate(spec.queries[query].stages[stage].inputs):
-        target = Target(query, stage, i)
-        if not isinstance(source, SourceInput):
-            letters, sent = mail.derived.get((target, shard)), wire_schema(source)
-        elif target in spec.feed_of:
-            feed = spec.feed_of[target]
-            letters, sent = mail.rows.get((feed.number, shard)), feed.schema
-        else:  # a static table, which a live pipeline does not send
-            letters, sent = None, wire_schema(source)
-        found.append(canonical(letters, sent, wire_schema(source)) if letters else None)
+def arrived(spec: PipelineSpec, mail: Mail, shard: int) -> dict[tuple[int, Route], pa.RecordBatch]:
+    """What came to a shard, by vertex and route, in the order of (ts, source partition or sender, position)."""
+    found = {}
+    for (number, to), letters in mail.rows.items():
+        if to == shard:
+            channel = spec.graph.channels[number]
+            schema = wire_schema(spec.graph.vertices[channel.vertex], channel.route)
+            found[channel.vertex, channel.route] = canonical(letters, schema)
     return found
 
 
-def canonical(letters: list[wire.Letter], sent: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:
-    """All rows of the letters by (ts, part, seq, position), under the names of ``wanted``; columns are aligned."""
-    ordered = sorted(letters, key=lambda x: (x.source, x.part, x.seq))
-    batches = [wire.decode(x.blob, sent) for x in ordered]
+def canonical(letters: list[wire.Letter], schema: pa.Schema) -> pa.RecordBatch:
+    """All rows of the letters by (ts, part, seq, position); columns are aligned."""
+    ordered = sorted(letters, key=lambda x: (x.part, x.seq))
+    batches = [wire.decode(x.blob, schema) for x in ordered]
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     ts = whole.column("__ts").to_numpy()
     if (ts[1:] < ts[:-1]).any() or not _aligned(whole):
         whole = whole.take(pa.array(np.argsort(ts, kind="stable")))
-    return pa.RecordBatch.from_arrays(whole.columns, schema=wanted)
+    return whole
 
 
 def _aligned(rows: pa.RecordBatch) -> bool:

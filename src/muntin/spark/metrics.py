@@ -6,14 +6,22 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import DAY, FOREVER, NEVER
+from muntin.core.watermark import largest
 
 log = logging.getLogger("muntin")
 
 PIPELINE = ""
 """Key of the whole pipeline in a report; queries stand under their signatures."""
 
+MOST_LAG = 366 * DAY
+"""Event time that is further from the clock does not follow it (a recording, a generator that counts from 1970): how
+far it is behind says nothing."""
+
 Report = Mapping[str, Mapping[str, int]]
+
+_BAD_UPDATES, _LOST_BAD, _LOST_LATE = "bad updates", "lost bad", "lost late"
+"""First words of counters that are kept by table and by stream."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,9 @@ class Metrics:
     ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
     coming late (of those that WHERE keeps: others are never sent) or without a usable event time; ``results``: rows
     out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
-    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark.
+    before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
+    yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
+    there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
     """
 
     batch: int
@@ -35,14 +45,35 @@ class Metrics:
     state_bytes: int = 0
     watermark: int | None = None
     lag: int | None = None
+    bad_updates: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RunMetrics(Metrics):
-    """The whole pipeline: rows, late, bad and results since the run began, the rest as of the last batch."""
+    """The whole pipeline: rows, late, bad, results, bad_updates and lost since the run began, the rest as of the last
+    batch. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it)."""
 
     batches: int = 0
+    overdue: int = 0
     queries: Mapping[str, Metrics] = field(default_factory=dict)
+
+
+def add_to(into: dict[str, int], more: Mapping[str, int]) -> None:
+    """Add counters to those of a report."""
+    for name, value in more.items():
+        into[name] = into.get(name, 0) + value
+
+
+def count_bad_updates(into: dict[str, int], vertex: int, table: str, bad: int) -> None:
+    """Count in a report what one of the places that read a table has met."""
+    if bad:
+        add_to(into, {f"{_BAD_UPDATES} {vertex} {table}": bad})
+
+
+def count_lost(into: dict[str, int], stream: str, bad: int, late: int) -> None:
+    """Note in a report that every row of a stream was dropped."""
+    into |= {f"{_LOST_BAD} {stream}": bad, f"{_LOST_LATE} {stream}": late}
 
 
 def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
@@ -60,12 +91,29 @@ def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
 def _metrics(batch: int, values: dict[str, int]) -> Metrics:
     watermark, now = values.pop("watermark", NEVER), values.pop("now", NEVER)
     known = watermark not in (NEVER, FOREVER)
-    lag = now - watermark if known and now != NEVER else None
-    return Metrics(batch, **values, watermark=watermark if known else None, lag=lag)
+    lag = now - watermark if known and now != NEVER and abs(now - watermark) <= MOST_LAG else None
+    plain = {name: value for name, value in values.items() if " " not in name}
+    bad, late = _named(values, _LOST_BAD), _named(values, _LOST_LATE)
+    places = ((name.partition(" ")[2], value) for name, value in _named(values, _BAD_UPDATES).items())
+    return Metrics(
+        batch, **plain, watermark=watermark if known else None, lag=lag, bad_updates=largest(places),
+        lost={stream: (bad[stream], late[stream]) for stream in bad},
+    )  # fmt: skip
 
 
-def add_up(before: RunMetrics | None, batch: int, found: Mapping[str, Metrics], names: Mapping[str, str]) -> RunMetrics:
-    """The run's metrics after one more batch; ``names``: query name -> signature."""
+def _named(values: Mapping[str, int], words: str) -> dict[str, int]:
+    """Counters that begin with these words, by what stands behind them."""
+    return {name.removeprefix(f"{words} "): v for name, v in values.items() if name.startswith(f"{words} ")}
+
+
+def add_up(
+    before: RunMetrics | None,
+    batch: int,
+    found: Mapping[str, Metrics],
+    names: Mapping[str, str],
+    tau: int | None = None,
+) -> RunMetrics:
+    """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds."""
     whole = found.get(PIPELINE, Metrics(batch))
     queries = {n: found.get(s, Metrics(batch)) for n, s in names.items()}
     marks = [m.watermark for m in queries.values() if m.watermark is not None]
@@ -82,16 +130,45 @@ def add_up(before: RunMetrics | None, batch: int, found: Mapping[str, Metrics], 
         state_bytes=whole.state_bytes,
         watermark=min(marks) if marks else None,
         lag=max(lags) if lags else None,
+        bad_updates=_sums(base.bad_updates, largest(u for m in per_query for u in m.bad_updates.items())),
+        lost=_lost(base.lost, per_query),
         batches=base.batches + 1,
+        overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
     )
 
 
+def _sums(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return {name: before.get(name, 0) + more.get(name, 0) for name in {**before, **more}}
+
+
+def _lost(before: Mapping[str, tuple[int, int]], queries: Iterable[Metrics]) -> dict[str, tuple[int, int]]:
+    """Rows of streams in batches that were dropped whole, by some query at least."""
+    now: dict[str, tuple[int, int]] = {}
+    for m in queries:
+        now |= m.lost
+    bad, late = (_sums({s: v[i] for s, v in before.items()}, {s: v[i] for s, v in now.items()}) for i in (0, 1))
+    return {stream: (bad[stream], late[stream]) for stream in bad}
+
+
+def lost_text(stream: str, bad: int, late: int) -> str:
+    """What happened to a stream whose every row was dropped, and what to do."""
+    reasons = []
+    if bad:
+        reasons.append(f"{bad:,} without a usable event time (is ts= the right column, ts_unit= its unit?)")
+    if late:
+        reasons.append(f"{late:,} too late (raise slack=, or restrain rows from the future by max_jump=)")
+    return f"every row of {stream} was dropped: {', '.join(reasons)}"
+
+
 def report_to_log(metrics: RunMetrics) -> None:
-    """One INFO line per query and batch."""
+    """One INFO line per query and batch; a warning for each stream of which nothing was kept."""
     for name, m in metrics.queries.items():
+        for stream, (bad, late) in m.lost.items():
+            log.warning("batch %d query %s: %s", m.batch, name, lost_text(stream, bad, late))
         log.info(
-            "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us",
+            "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us%s",
             m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark, m.lag,
+            "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items()),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)

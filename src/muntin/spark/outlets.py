@@ -13,7 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from muntin.core.errors import StoreError
 from muntin.spark import files
+from muntin.state.files import writing
+
+SINK = "a sink"
+"""What messages call the files of a query's answer."""
 
 FLUSH_ROWS = 1 << 17
 """A row group has at least this many rows, but for the last."""
@@ -73,13 +78,18 @@ class Part:
             return
         self._flush()
         assert self._writer is not None
-        self._writer.close()
         system, inside = files.resolve(_pending(self.outlet, self.batch))
-        files.put_in_place(system, self._temporary, f"{inside}/{self.name}.parquet")
+        with writing(f"{inside}/{self.name}.parquet", SINK):
+            self._writer.close()
+            files.put_in_place(system, self._temporary, f"{inside}/{self.name}.parquet")
 
     def _flush(self) -> None:
+        with writing(_pending(self.outlet, self.batch), SINK):
+            self._write_out()
+
+    def _write_out(self) -> None:
         if self._writer is None:
-            files.make_dirs(_pending(self.outlet, self.batch))
+            files.make_dirs(_pending(self.outlet, self.batch), SINK)
             system, inside = files.resolve(_pending(self.outlet, self.batch))
             self._temporary = f"{inside}/.{self.name}.{uuid.uuid4().hex}"
             self._writer = pq.ParquetWriter(
@@ -93,21 +103,35 @@ class Part:
 def discard(outlet: Outlet, batch: int) -> None:
     """Driver, before a batch runs: what an earlier attempt at it left behind."""
     if outlet.path:
-        _remove(_pending(outlet, batch))
+        with writing(_pending(outlet, batch), SINK):
+            _remove(_pending(outlet, batch))
 
 
 def publish(outlet: Outlet, batch: int) -> None:
-    """Driver, after a batch ran: let readers see its files, instead of those of an earlier attempt."""
+    """Driver, after a batch ran: let readers see its files, instead of those of an earlier attempt.
+
+    Raises StoreError when they are gone: some worker writes at least an empty file in every batch.
+    """
     if not outlet.path:
         return
     source, target = _pending(outlet, batch), files.join(outlet.path, f"batch={batch}")
-    _remove(target)
     system, inside = files.resolve(source)
+    if system.get_file_info(inside).type != fs.FileType.Directory:
+        raise StoreError(
+            f"{source}, which the workers wrote a moment ago, is gone: was {outlet.path} emptied while the query runs? "
+            "Nothing of this batch was committed; start again, and it is repeated"
+        )
+    with writing(target, SINK):
+        _replace(system, inside, target)
+    files.write_atomically(files.join(target, "_SUCCESS"), b"", SINK)
+
+
+def _replace(system: fs.FileSystem, inside: str, target: str) -> None:
+    _remove(target)
     left = [f for f in system.get_file_info(fs.FileSelector(inside)) if f.base_name.startswith(".")]
     for file in left:  # of tasks that were cut off
         system.delete_file(file.path)
     _move(system, inside, files.resolve(target)[1])
-    files.write_atomically(files.join(target, "_SUCCESS"), b"")
 
 
 def _move(system: fs.FileSystem, source: str, target: str) -> None:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
+from muntin.dataflow.routes import Split, route
 from muntin.engine.source import bad_time, event_times
-from muntin.kernels.hashing import hash_columns
-from muntin.kernels.placing import shard_order
-from muntin.operators.joins.hot_keys import ROLE, parts
+from muntin.operators.joins.hot_keys import ROLE
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.hot import hot_keys
@@ -78,7 +77,7 @@ class Packer:
     def letters(self, batches: Iterator[pa.RecordBatch]) -> Iterator[wire.Letter]:
         """Row letters as they fill up, then the partition's header for every slot, also when it had no row for it."""
         feeds = [f for f in self.spec.feeds if f.stream == self.stream]
-        held: dict[int, list[pa.RecordBatch]] = {f.number: [] for f in feeds}
+        held: dict[int, list[pa.RecordBatch]] = {f.channel: [] for f in feeds}
         rows, size = 0, 0
         limit = REPLAY_FLUSH_ROWS if self.spec.store is None else FLUSH_ROWS
         for batch in batches:
@@ -86,7 +85,7 @@ class Packer:
                 continue
             ts, good = self._times(batch)
             for f in feeds:
-                held[f.number].append(_shape(f, batch, ts, good))
+                held[f.channel].append(_shape(f, batch, ts, good))
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= limit or size >= FLUSH_BYTES:
                 yield from self._flush(feeds, held)
@@ -119,8 +118,8 @@ class Packer:
 
     def _flush(self, feeds: list[Feed], held: dict[int, list[pa.RecordBatch]]) -> Iterator[wire.Letter]:
         for f in feeds:
-            batches = [b for b in held[f.number] if b.num_rows]
-            held[f.number] = []
+            batches = [b for b in held[f.channel] if b.num_rows]
+            held[f.channel] = []
             if batches:
                 whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
                 yield from self._post(f, whole)
@@ -131,19 +130,16 @@ class Packer:
             for piece in wire.cut(part):
                 lowest = pc.min(piece.column("__ts")).as_py()
                 yield wire.Letter(
-                    slots[shard], wire.ROWS, wire.encode(piece), level=feed.level, target=feed.number, shard=shard,
+                    slots[shard], wire.ROWS, wire.encode(piece), level=feed.level, target=feed.channel, shard=shard,
                     source=self.stream, part=self.partition, seq=self.seq, min_ts=lowest,
                 )  # fmt: skip
                 self.seq += 1
 
     def _spread(self, feed: Feed, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of each shard."""
-        keys = [rows.column(k) for k in feed.keys]
-        if not feed.split:
-            return split(rows, keys, self.spec.shards, feed.everywhere)
-        if feed.number not in self.hot:
-            self.hot[feed.number] = hot_keys(self.spec, feed)
-        return parts(rows, keys, self.spec.shards, self.hot[feed.number], self.seq)
+        if isinstance(feed.route, Split) and feed.channel not in self.hot:
+            self.hot[feed.channel] = hot_keys(self.spec, feed)
+        return route(rows, feed.route, self.spec.shards, 0, self.hot.get(feed.channel, ()), self.seq)
 
     def _headers(self) -> Iterator[wire.Letter]:
         middle = int(np.median(np.concatenate(self.times))) if self.times else self.max_ts
@@ -174,22 +170,3 @@ def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.boo
     arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
     return rows if keep.all() else rows.filter(pa.array(keep))
-
-
-def split(
-    rows: pa.RecordBatch, keys: list[pa.Array], shards: int, everywhere: bool = False
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each shard that has any, in their order; without keys all go to shard 0, or each to every shard."""
-    if everywhere:
-        yield from ((s, rows) for s in range(shards))
-        return
-    if not keys:
-        yield 0, rows
-        return
-    order, ends = shard_order(hash_columns(keys, rows.num_rows), shards)
-    ordered = rows.take(pa.array(order))
-    start = 0
-    for s, end in enumerate(ends.tolist()):
-        if end > start:
-            yield s, ordered.slice(start, end - start)
-        start = end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,35 +10,37 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.table_feed import TableFeed
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.control import control_letters
 from muntin.spark.feeds import StreamPlan, plan_feeds, select
+from muntin.spark.level_task import level_task
 from muntin.spark.pack import packer
 from muntin.spark.replay_task import SORT_ORDER, replay_task
 from muntin.spark.spec import PipelineSpec
-from muntin.spark.stage_task import stage_task
+from muntin.spark.starts import note_start
+from muntin.spark.tally import Tally
 from muntin.spark.types import struct_of
 from muntin.spark.worker import settled
 
 
 def plan_pipeline(
-    streams: Sequence[Stream], queries: Mapping[str, PhysicalQuery], shards: int, partitions: int
+    streams: Sequence[Stream], queries: Mapping[str, QueryPlan], shards: int, partitions: int
 ) -> tuple[PipelineSpec, list[StreamPlan]]:
-    """Queries (by name) over streams as one pipeline; queries with equal signatures run once."""
-    distinct: dict[str, tuple[str, PhysicalQuery]] = {}
+    """Queries (by name) over streams as one pipeline; queries with equal signatures are one root of the graph."""
+    distinct: dict[str, tuple[str, QueryPlan]] = {}
     for name, query in queries.items():
         distinct.setdefault(query.signature, (name, query))
-    ordered = tuple(q for _, q in distinct.values())
-    plans = plan_feeds(streams, ordered)
+    graph = Graph.of([q for _, q in distinct.values()])
+    plans = plan_feeds(streams, graph)
     spec = PipelineSpec(
         streams=tuple(streams),
-        queries=ordered,
+        graph=graph,
         signatures=tuple(distinct),
         names=tuple(n for n, _ in distinct.values()),
-        since=(0,) * (max(q.depths[-1] for q in ordered) + 1),
         feeds=tuple(f for p in plans for f in p.feeds),
         shards=shards,
         partitions=partitions,
@@ -46,8 +49,9 @@ def plan_pipeline(
 
 
 def with_store(spec: PipelineSpec, store: str) -> PipelineSpec:
-    """The pipeline live, its windows and static tables under ``store``."""
-    return replace(spec, store=store, tables=files.join(store, "tables"))
+    """The pipeline live, its windows and static tables under ``store``; a run of it begins now."""
+    starts = note_start(store, time.time_ns() // 1000) if spec.timed else ()
+    return replace(spec, store=store, tables=files.join(store, "tables"), starts=starts)
 
 
 def all_streaming(frames: Mapping[str, DataFrame], streams: Sequence[Stream]) -> bool:
@@ -72,7 +76,7 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
         if not plan.feeds:
             rows = rows.where("false")  # keeps the source and its offsets in the plan without reading it
         if spec.store is None:
-            rows = _by_time(rows, spec.queries)
+            rows = _by_time(rows, spec.graph)
         parts.append(rows.mapInArrow(settled(packer(spec, position)), wire.LETTERS_DDL))
     if spec.store is not None:
         parts.append(control_letters(frames[spec.streams[0].name].sparkSession, spec))
@@ -82,15 +86,19 @@ def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str,
     return whole
 
 
-def _by_time(rows: DataFrame, queries: Sequence[PhysicalQuery]) -> DataFrame:
-    """Each partition in order of event time; rows of one instant as they came, where a window of rows cares."""
-    if not any(isinstance(op, RowsWindow) for q in queries for s in q.stages for op in s.ops):
+def _by_time(rows: DataFrame, graph: Graph) -> DataFrame:
+    """Each partition in order of event time; rows of one instant as they came, where a window of rows or a table cares.
+    """
+    if not any(isinstance(v.op, RowsWindow | TableFeed) for v in graph.vertices):
         return rows.sortWithinPartitions("__ts")
     return rows.withColumn("__n", F.monotonically_increasing_id()).sortWithinPartitions("__ts", "__n")
 
 
-def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows."""
+def build(
+    spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame], tally: Tally | None = None
+) -> DataFrame:
+    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows;
+    ``tally``: where a replay reports."""
     letters = packed(spec, plans, frames)
     for level in range(spec.levels):
         letters = letters.repartition(spec.partitions, F.col("slot"))
@@ -98,7 +106,8 @@ def build(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, 
         if spec.plain and level == spec.levels - 1:
             schema = struct_of(spec.queries[0].spark_schema())  # type: ignore[assignment]
         if spec.store is None:
-            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(settled(replay_task(spec, level)), schema)
+            task = settled(replay_task(spec, level, tally=tally))
+            letters = letters.sortWithinPartitions(*SORT_ORDER).mapInArrow(task, schema)
         else:
-            letters = letters.mapInArrow(settled(stage_task(spec, level)), schema)
+            letters = letters.mapInArrow(settled(level_task(spec, level)), schema)
     return letters

@@ -15,21 +15,27 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from muntin.core.errors import ConfigError
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.core.errors import ConfigError, InternalError, StoreError
+from muntin.core.version import VERSION
+from muntin.cql.durations import format_duration, parse_duration
+from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
+from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore
-from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, since, write_record
+from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_record
 from muntin.spark.control import send_heartbeat, sources_are_named
+from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
+from muntin.spark.level_run import LATE_ROWS
+from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
-from muntin.spark.shards import LATE_ROWS
 from muntin.spark.sinks import Sink, paths_apart, share_out
-from muntin.spark.spec import PipelineSpec
+from muntin.spark.spec import PipelineSpec, Resumed
+from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
 
@@ -46,11 +52,16 @@ class Job:
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     streams: Sequence[Stream]
-    queries: Mapping[str, PhysicalQuery]
+    asked: Mapping[str, Asked]
     sinks: Mapping[str, Sink]
     late: Sink | None
     shards: int
     partitions: int
+    on_change: OnChange = "refuse"
+    tau: int | None = None
+    """Bound on the age of a result, microseconds: how long a row may wait for it."""
+    queries: Mapping[str, QueryPlan] = field(default_factory=dict)
+    """The plans that run, once the checkpoint has been read."""
 
 
 def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
@@ -61,17 +72,29 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     if not job.streams or not all_streaming(job.frames, job.streams):
         raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
     interval = trigger_of(trigger)
+    check_tau(trigger, job.tau)
     paths_apart(job.sinks)
     found = read_checkpoint(checkpoint)
     check(found, job.streams, job.shards, sources_are_named(job.spark))
+    stored = read_plans(found.path) if found.query_id else []
+    before = newest_before(stored, found.next_batch)
+    if before is None and found.next_batch > 0:
+        raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change)
+    for name, note in taken.notes.items():
+        log.warning("query %s: %s", name, note)
+    job = replace(job, queries=with_key(taken.plans, found.path))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
+    homes = {id: v.level for id, v in before.vertices.items()} if before else {}
     spec = replace(
-        with_store(spec, found.store), plain=False, late=job.late is not None, since=since(found, spec.levels)
-    )
+        with_store(spec, found.store), plain=False, late=job.late is not None,
+        resumed=Resumed(found.next_batch, taken.since, homes),
+    )  # fmt: skip
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
-    write_record(found, job.streams, job.shards, spec.since)
+    write_record(found, job.streams, job.shards)
+    write_plans(found.path, stored, taken.durable)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     run = Run(job, spec, found, store, by_spark)
@@ -92,6 +115,31 @@ def trigger_of(text: str | None) -> dict[str, Any]:
     raise ConfigError(f'trigger {text!r} is not known; use "available_now", an interval as "10 seconds", or none')
 
 
+def check_tau(trigger: str | None, tau: int | None) -> None:
+    """Raises ConfigError for a trigger whose interval is longer than ``tau`` (Golab & Ozsu 2003, 3: results are
+    recomputed at least every tau)."""
+    interval = trigger_of(trigger).get("processingTime")
+    if interval is None or tau is None:
+        return
+    try:
+        span = parse_duration(interval)
+    except ValueError as e:
+        raise ConfigError(f"trigger {trigger!r}: {e}") from None
+    if span > tau:
+        raise ConfigError(
+            f"trigger {trigger!r} is longer than tau, {format_duration(tau).lower()}: rows would wait longer than a "
+            "result may be old; shorten the trigger, leave it out (as fast as possible), or allow a longer tau"
+        )
+
+
+class CutOff(Exception):
+    """Ends a batch that was interrupted. Spark tells that from a failure by the text, which it searches with a pattern
+    that recurs at every character: the texts that Py4J makes of an interruption overflow the JVM's stack."""
+
+    def __str__(self) -> str:
+        return "py4j.protocol.Py4JJavaError: An error occurred while calling it off: java.lang.InterruptedException"
+
+
 @dataclass
 class Run:
     """A running pipeline. ``query`` is Spark's own handle."""
@@ -105,11 +153,29 @@ class Run:
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _held: threading.Event = field(default_factory=threading.Event)
+    _failure: BaseException | None = None
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
-        if self._stopping.is_set():
-            self._hold(letters.sparkSession)
+        try:
+            if self._stopping.is_set():
+                self._hold(letters.sparkSession)
+            self._batch(letters, batch_id)
+        except BaseException as e:  # Spark would hand on its text alone, without class and traceback
+            if self._interrupted():
+                raise CutOff from None
+            self._failure = e
+            raise
+
+    def _interrupted(self) -> bool:
+        """Whether a batch that fails does so because its query was told to end."""
+        query = getattr(self, "query", None)  # unset while the first batch overtakes what started it
+        try:
+            return self._held.is_set() or (query is not None and not query.isActive)
+        except Exception:  # the JVM is gone
+            return False
+
+    def _batch(self, letters: DataFrame, batch_id: int) -> None:
         outlets = [o for mine in self.spec.outlets for o in mine]
         for outlet in outlets:
             discard(outlet, batch_id)
@@ -117,6 +183,8 @@ class Run:
             self._write(letters.persist(), batch_id)
         else:
             _run_whole(letters)
+        if not is_whole(self.spec, self.query_id, batch_id):
+            raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
         for outlet in outlets:
             publish(outlet, batch_id)
         self._after(batch_id)
@@ -143,7 +211,7 @@ class Run:
     def _after(self, batch_id: int) -> None:
         found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
         names = {n: q.signature for n, q in self.job.queries.items()}
-        self._metrics = add_up(self._metrics, batch_id, found, names)
+        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau)
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
@@ -168,11 +236,13 @@ class Run:
 
     @property
     def exception(self) -> BaseException | None:
-        """What ended the run, as Muntin's own error where it is one; None while it runs and after a clean end."""
-        if self._stopping.is_set():
-            return None
+        """What ended the run: Muntin's own error, what a sink's function raised, or Spark's exception; None while it
+        runs and after a clean end."""
         found = self.query.exception()
-        return unwrapped(found) if found is not None else None
+        return self._cause_of(found) if found is not None else None
+
+    def _cause_of(self, end: BaseException) -> BaseException:
+        return unwrapped(end if self._failure is None else self._failure)
 
     def stop(self, timeout: float = 600.0) -> None:
         """Let the current batch finish, commit and end; a batch that takes longer than ``timeout`` seconds is cut off.
@@ -198,17 +268,20 @@ class Run:
         try:
             ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         except StreamingQueryException as e:
-            if self._stopping.is_set():
-                return True
-            raise unwrapped(e) from e
-        return True if timeout is None else bool(ended)
+            failed = self._cause_of(e)
+        else:
+            return True if timeout is None else bool(ended)
+        raise failed  # outside of the handler, so that it keeps its own cause and traceback
 
     def process_all_available(self) -> None:
         """Wait until everything that the sources have now is processed. For tests and notebooks."""
         try:
             self.query.processAllAvailable()
         except StreamingQueryException as e:
-            raise unwrapped(e) from e
+            failed = self._cause_of(e)
+        else:
+            return
+        raise failed
 
     def heartbeat(self, ts: int, *streams: str) -> None:
         """Declare event time before ``ts`` (microseconds) complete, on the named streams or on all of them."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.stage import PhysicalQuery
+from muntin.dataflow.graph import QueryPlan
 from muntin.spark import files
 from muntin.spark.outlets import Outlet, same_in_parquet
 from muntin.spark.spec import PipelineSpec
@@ -20,6 +20,13 @@ FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc"})
 
 CODECS = {c: c for c in ("snappy", "gzip", "zstd", "none")} | {"uncompressed": "none"}
 """Spark's names of the compressions that the workers write, and Arrow's."""
+
+TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXXXX]",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
+}
+"""How the formats that are text write instants, unless the options say otherwise: Spark's own default stops at
+milliseconds, and rows of a change stream that lie closer together would become equal."""
 
 ForeachBatch = Callable[[DataFrame, int], Any]
 
@@ -41,8 +48,9 @@ class Sink:
     memory: dict[int, pa.Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.foreach_batch is None and self.format in FILE_FORMATS and self.path is None:
-            raise ConfigError(f"sink {self.format!r} needs a path: write({self.format!r}, path=...)")
+        if self.foreach_batch is None and self.format in FILE_FORMATS | {"table"} and not self.path:
+            what = "a name, as path" if self.format == "table" else "a path"
+            raise ConfigError(f"sink {self.format!r} needs {what}: write({self.format!r}, path=...)")
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch."""
@@ -56,7 +64,7 @@ class Sink:
             self._save(df, batch_id)
 
     def _save(self, df: DataFrame, batch_id: int) -> None:
-        writer = df.write.options(**dict(self.options))
+        writer = df.write.options(**self._options())
         if self.format in FILE_FORMATS:
             assert self.path is not None
             writer.format(self.format).mode("overwrite").save(f"{self.path.rstrip('/')}/batch={batch_id}")
@@ -64,6 +72,11 @@ class Sink:
             writer.mode(self.mode).saveAsTable(self.path or "")
         else:
             writer.format(self.format).mode(self.mode).save(self.path)
+
+    def _options(self) -> dict[str, Any]:
+        given = {key.lower() for key in self.options}
+        times = TIMES if self.format in ("json", "csv") else {}
+        return {**{k: v for k, v in times.items() if k.lower() not in given}, **self.options}
 
     def outlet(self, schema: pa.Schema, checkpoint: str, default: str) -> Outlet | None:
         """What the workers write themselves instead of Spark, for results of this schema; None where Spark must.
@@ -86,6 +99,18 @@ class Sink:
             return None
         return Outlet("parquet", files.absolute(self.path), codec)
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether ``rows`` can tell what was written."""
+        return self.format == "memory" and self.foreach_batch is None
+
+    @property
+    def told(self) -> str:
+        """The sink in words."""
+        if self.foreach_batch is not None:
+            return "a function"
+        return f"{self.format} {self.path}" if self.path else self.format
+
     def rows(self) -> pa.Table | None:
         """What a ``memory`` sink holds, in the order of batches; None before the first one."""
         tables = [self.memory[b] for b in sorted(self.memory)]
@@ -104,7 +129,7 @@ def paths_apart(sinks: Mapping[str, Sink]) -> None:
 
 
 def share_out(
-    spec: PipelineSpec, sinks: Mapping[str, Sink], queries: Mapping[str, PhysicalQuery], checkpoint: str, default: str
+    spec: PipelineSpec, sinks: Mapping[str, Sink], queries: Mapping[str, QueryPlan], checkpoint: str, default: str
 ) -> tuple[PipelineSpec, dict[str, Sink]]:
     """The pipeline with what its workers write, query by query, and the sinks left to Spark (see ``Sink.outlet``)."""
     outlets: list[list[Outlet]] = [[] for _ in spec.queries]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -49,7 +50,7 @@ def read_batch(
         if schema is not None:
             reader = reader.schema(schema)
         return reader.load(path)
-    except PySparkException as e:
+    except (PySparkException, Py4JJavaError) as e:
         raise ConfigError(_refused("read", format, path, e)) from e
 
 
@@ -81,10 +82,11 @@ def read_stream(
         if name is not None and str(spark.conf.get(_EVOLUTION, "false")).lower() == "true":
             reader = reader.name(name)
         return reader.table(path or "") if format == "table" else reader.load(path)
-    except PySparkException as e:
+    except (PySparkException, Py4JJavaError) as e:
         raise ConfigError(_refused("stream from", format, path, e)) from e
 
 
-def _refused(verb: str, format: str, path: str | None, e: PySparkException) -> str:
-    reason = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+def _refused(verb: str, format: str, path: str | None, e: Exception) -> str:
+    told = str(getattr(e, "java_exception", e)).strip()
+    reason = told.splitlines()[0] if told else type(e).__name__
     return f"Spark cannot {verb} {format}{f' {path!r}' if path else ''}: {reason}"

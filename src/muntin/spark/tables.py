@@ -6,6 +6,8 @@ when it starts. A stage takes up its shard's rows in the first batch in which it
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,16 +16,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, StoreError
 from muntin.core.time import ALWAYS
-from muntin.dataflow.stage import SourceInput
+from muntin.dataflow.routes import Route, route
 from muntin.engine.source import arrive, ship
+from muntin.operators.source import Source
+from muntin.operators.time_window import StaticRows
 from muntin.plan.catalog import Stream
 from muntin.spark import files
 from muntin.spark.feeds import quoted
-from muntin.spark.pack import split
-from muntin.spark.shards import Place
-from muntin.spark.spec import PipelineSpec, Target
+from muntin.spark.level_run import LevelRun
+from muntin.spark.spec import PipelineSpec
 from muntin.spark.times import ready_event_time
 from muntin.state.shard_state import ShardState
 
@@ -36,7 +39,7 @@ DELETES = ("-", "d", "delete", "update_preimage")
 AT, ADD = "__at", "__add"
 
 BAD_OP = "muntin.core.errors.DataError: "
-"""Prefix by which ``failures.unwrapped`` knows an error that the JVM raised for us."""
+"""How an error that an expression raises for us begins: ``failures.unwrapped`` makes a DataError of it."""
 
 
 def static_feed(df: DataFrame, name: str) -> DataFrame:
@@ -136,40 +139,54 @@ def write_tables(spec: PipelineSpec, frames: Mapping[str, DataFrame]) -> None:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        files.write_atomically(files.join(spec.tables, f"{name}.arrow"), sink.getvalue().to_pybytes())
+        files.write_atomically(files.join(spec.tables, file_of(name)), sink.getvalue().to_pybytes())
+
+
+def file_of(name: str) -> str:
+    """A table's file: names may hold what no file name does, be too long for one, or differ in their case alone."""
+    readable = re.sub(r"[^a-z0-9]+", "_", name.lower())[:40]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:16]}.arrow"
 
 
 @dataclass
 class StaticTables:
-    """The static tables as one task sees them: read when a stage that is new wants one."""
+    """The static tables as one task sees them: read when a vertex that is new wants one."""
 
     spec: PipelineSpec
-    shipped: dict[Target, dict[int, pa.RecordBatch]] = field(default_factory=dict)
+    sent: dict[tuple[int, Route], dict[int, pa.RecordBatch]] = field(default_factory=dict)
 
-    def seed(self, place: Place, state: ShardState, rows: list[pa.RecordBatch | None]) -> list[pa.RecordBatch | None]:
-        """What arrived, with the static tables' rows of this shard in the first batch in which the stage runs."""
-        wanted = [i for i, s in enumerate(place.stage.inputs) if isinstance(s, SourceInput) and s.stream.static]
-        if not wanted or state.heads.get("seeded"):
-            return rows
-        state.heads["seeded"] = True
-        return [self._rows(place, i) if i in wanted else r for i, r in enumerate(rows)]
+    def seeded(
+        self, run: LevelRun, states: Mapping[int, ShardState], came: dict[tuple[int, Route], pa.RecordBatch]
+    ) -> dict[tuple[int, Route], pa.RecordBatch]:
+        """What arrived, with the static tables' rows of this shard in the first batch in which a vertex reads them."""
+        for v in run.vertices:
+            vertex = self.spec.graph.vertices[v]
+            if isinstance(vertex.op, StaticRows) and not states[v].heads.get("seeded"):
+                states[v].heads["seeded"] = True
+                (edge,) = vertex.inputs
+                rows = self._rows(edge.vertex, edge.route).get(run.shard)
+                if rows is not None:
+                    came = {**came, (edge.vertex, edge.route): rows}
+        return came
 
-    def _rows(self, place: Place, position: int) -> pa.RecordBatch | None:
-        target = Target(place.query, place.number, position)
-        if target not in self.shipped:
-            source = place.stage.inputs[position]
-            assert isinstance(source, SourceInput)
-            sent = ship(source, arrive(source.stream, self._read(source.stream), 0))
-            keys = [sent.column(k) for k in source.shard_key]
-            self.shipped[target] = dict(split(sent, keys, self.spec.shards, source.everywhere))
-        return self.shipped[target].get(place.shard)
+    def _rows(self, source: int, way: Route) -> dict[int, pa.RecordBatch]:
+        if (source, way) not in self.sent:
+            op = self.spec.graph.vertices[source].op
+            assert isinstance(op, Source)
+            rows = ship(op, arrive(op.stream, self._read(op.stream), 0))
+            self.sent[source, way] = dict(route(rows, way, self.spec.shards, 0))
+        return self.sent[source, way]
 
     def _read(self, stream: Stream) -> pa.RecordBatch:
         assert self.spec.tables is not None
-        path = files.join(self.spec.tables, f"{stream.name}.arrow")
+        path = files.join(self.spec.tables, file_of(stream.name))
         raw = files.read(path)
         if raw is None:
             raise ConfigError(f"table {stream.name!r}: {path} is gone; start the pipeline again")
-        table = pa.ipc.open_stream(raw).read_all().select(list(stream.schema.names)).cast(stream.schema.to_arrow())
+        try:
+            whole_table = pa.ipc.open_stream(raw).read_all()
+        except pa.ArrowInvalid as e:
+            raise StoreError(f"table {stream.name!r}: {path} is damaged ({e}); a new start writes it anew") from e
+        table = whole_table.select(list(stream.schema.names)).cast(stream.schema.to_arrow())
         whole = table.combine_chunks().to_batches()
         return whole[0] if whole else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -7,13 +7,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from muntin.core.errors import ConfigError
+from muntin.plan.catalog import no_event_time
 from muntin.spark.feeds import quoted
 
 
 def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str, what: str = "stream") -> DataFrame:
-    """The DataFrame with ``ts`` as a timestamp or an integer.
+    """The DataFrame with ``ts`` as a timestamp or an integer; dates become midnight UTC.
 
-    Text is parsed (unreadable: NULL), dates become midnight UTC.
     Raises ConfigError for a column that is missing or of another type, and for an integer without a unit.
     """
     found = next((f for f in df.schema.fields if f.name == ts), None)
@@ -26,8 +26,6 @@ def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str, what:
     match found.dataType:
         case T.TimestampType() | T.TimestampNTZType():
             return df
-        case T.StringType():
-            return df.withColumn(ts, F.try_to_timestamp(column))
         case T.DateType():
             return df.withColumn(ts, F.timestamp_micros(F.unix_date(column).cast("bigint") * 86_400_000_000))
         case T.LongType() | T.IntegerType() if unit is not None:
@@ -37,7 +35,4 @@ def ready_event_time(df: DataFrame, ts: str, unit: str | None, owner: str, what:
                 f'{what} {owner!r}: column {ts!r} is an integer; say its unit with ts_unit="us", "ms" or "s"'
             )
         case other:
-            raise ConfigError(
-                f"{what} {owner!r}: column {ts!r} has type {other.simpleString()}; event time is a timestamp, a date, "
-                "text or an integer with ts_unit"
-            )
+            raise ConfigError(f"{what} {owner!r}: {no_event_time(ts, other.simpleString())}")

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from muntin.core.time import FOREVER
 from muntin.core.watermark import Header
-from muntin.engine.shard import Progress
+from muntin.engine.clocks import Times
 
-HEADER, ROWS, DERIVED, PROGRESS, RESULT, LATE = range(6)
+HEADER, ROWS, TIMES, RESULT, LATE = range(5)
 
 BLOB_BYTES = 16 << 20
 """A blob is cut at about this size."""
@@ -32,7 +32,6 @@ LETTERS = pa.schema(
         ("kind", pa.int32()),
         ("level", pa.int32()),
         ("target", pa.int32()),
-        ("input", pa.int32()),
         ("shard", pa.int32()),
         ("source", pa.int32()),
         ("part", pa.int32()),
@@ -43,7 +42,7 @@ LETTERS = pa.schema(
 )
 
 LETTERS_DDL = (
-    "slot INT, kind INT, level INT, target INT, input INT, shard INT, source INT, part INT, seq INT, "
+    "slot INT, kind INT, level INT, target INT, shard INT, source INT, part INT, seq INT, "
     "min_ts BIGINT, blob BINARY"
 )
 
@@ -52,9 +51,8 @@ LETTERS_DDL = (
 class Letter:
     """One addressed blob.
 
-    ``level``: the level it is for (source rows: the deepest level that needs them). ``target``: a feed's number
-    (ROWS) or a query's (DERIVED, PROGRESS, RESULT, LATE). ``source``: the stream (HEADER, ROWS), or the stage that it
-    is for (DERIVED). ``part`` and ``seq`` put letters of one target into their
+    ``level``: the level it is for (ROWS: the deepest level that needs them). ``target``: a channel's number (ROWS) or
+    a query's (RESULT, LATE). ``source``: the stream (HEADER). ``part`` and ``seq`` put letters of one target into their
     canonical order: source partition or sending shard, then position. ``min_ts``: smallest event time inside.
     """
 
@@ -63,7 +61,6 @@ class Letter:
     blob: Any
     level: int = 0
     target: int = -1
-    input: int = -1
     shard: int = -1
     source: int = -1
     part: int = -1
@@ -106,16 +103,16 @@ def read_header(blob: Any) -> tuple[Header, int]:
     return Header(**value), now
 
 
-def progress_blob(progress: Progress, now: int) -> bytes:
-    """Progress as a blob; ``now``: the processing time of its batch."""
-    return _text({**asdict(progress), "now": now})
+def times_blob(times: Times, now: int) -> bytes:
+    """A shard's times as a blob; ``now``: the processing time of its batch."""
+    return _text({**asdict(times), "now": now})
 
 
-def read_progress(blob: Any) -> tuple[Progress, int]:
-    """Progress and the processing time of its batch."""
+def read_times(blob: Any) -> tuple[Times, int]:
+    """A shard's times and the processing time of its batch."""
     value = json.loads(bytes(blob))
-    now = value.pop("now")
-    return Progress(**value), now
+    befores, watermarks, lows = (tuple(value[k]) for k in ("befores", "watermarks", "lows"))
+    return Times(befores, watermarks, lows, value["end"]), value["now"]
 
 
 def to_batches(letters: Iterable[Letter]) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""What a Python worker does between tasks: Spark collects its garbage after each of them."""
+"""What a Python worker does around its tasks: memory it keeps, and Spark's garbage collection after each of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from muntin.core.allocation import keep_memory, release_excess
 from muntin.spark.pack import Task
 
 _TASKS_UNTIL_LOADED = 4
@@ -19,12 +20,14 @@ def settled(task: Task) -> Task:
     """The task; at the end of a worker's first ones all that is loaded is set aside from garbage collection.
 
     A collection walks every object of Numba, NumPy and Arrow otherwise, which takes a tenth of a second between any
-    two tasks.
+    two tasks. Memory that a task freed stays for the next one, within a bound (``core.allocation``).
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_memory()
         yield from task(batches)
         _set_aside()
+        release_excess()
 
     return run
 

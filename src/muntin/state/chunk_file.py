@@ -21,8 +21,7 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -34,11 +33,6 @@ FORMAT = 1
 ALIGN = 64
 HEADER = (MAGIC + struct.pack("<I", FORMAT)).ljust(ALIGN, b"\0")
 _TRAILER = struct.Struct("<QI8s")
-_OPEN_FILES = 1024
-_VERIFIED_MOST = 500_000
-
-_verified: set[tuple[str, int]] = set()
-"""(path, position) of chunks whose checksum this process has compared: once is enough, the files never change."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +83,8 @@ class ChunkFile:
     about: dict[str, Any]
     schemas: list[pa.Schema]
     chunks: dict[str, list[Any]]
+    verified: set[int] = field(default_factory=set)
+    """Positions whose checksum was compared since the file was opened: once is enough, files never change."""
 
     def read(self, position: int) -> pa.RecordBatch:
         """The chunk at ``position``, without a copy; its checksum is compared at the first read in this process."""
@@ -98,7 +94,7 @@ class ChunkFile:
                 f"the file is of another store. {ADVICE}"
             )
         offset, length = self.chunks["offset"][position], self.chunks["length"][position]
-        if (self.path, position) not in _verified:
+        if position not in self.verified:
             self._verify(position, offset, length)
         schema = self.schemas[self.chunks["schema"][position]]
         return pa.ipc.read_record_batch(self.data.slice(offset, length), schema)
@@ -112,9 +108,7 @@ class ChunkFile:
                 f"{self.path} is corrupt: the chunk at offset {offset} ({length} bytes, {cell}, {structure}) "
                 f"has checksum {found:08x}, not {want:08x}. {ADVICE}"
             )
-        if len(_verified) >= _VERIFIED_MOST:
-            _verified.clear()
-        _verified.add((self.path, position))
+        self.verified.add(position)
 
 
 ADVICE = (
@@ -123,9 +117,8 @@ ADVICE = (
 )
 
 
-@lru_cache(maxsize=_OPEN_FILES)
-def open_chunk_file(path: str) -> ChunkFile:
-    """Map the file at a local ``path`` and read its footer; kept open for this process. A deleted file stays readable.
+def map_chunk_file(path: str) -> ChunkFile:
+    """Map the file at a local ``path`` and read its footer. A file that is deleted stays readable.
 
     Raises StoreError (missing, cut short, corrupt, another format). Cost: one map and a footer of a few bytes a chunk.
     """
@@ -139,12 +132,6 @@ def open_chunk_file(path: str) -> ChunkFile:
     footer = _footer(path, data)
     schemas = [pa.ipc.read_schema(pa.py_buffer(base64.b64decode(s))) for s in footer["schemas"]]
     return ChunkFile(path, data, footer["about"], schemas, footer["chunks"])
-
-
-def forget_open_files() -> None:
-    """Close what no chunk in use holds open, and forget which checksums were compared."""
-    open_chunk_file.cache_clear()
-    _verified.clear()
 
 
 def _footer(path: str, data: pa.Buffer) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muntin.state import manifest
-from muntin.state.chunk_file import open_chunk_file
+from muntin.state.chunk_file import map_chunk_file
 
 
 def describe_file(path: str) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def describe_file(path: str) -> dict[str, Any]:
 
 
 def _describe_chunks(path: str) -> dict[str, Any]:
-    found = open_chunk_file(path)
+    found = map_chunk_file(path)
     columns = [[f"{f.name}: {f.type}" for f in s] for s in found.schemas]
     table = found.chunks
     rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]

@@ -11,8 +11,8 @@ import hashlib
 import os
 import tempfile
 import uuid
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,22 +77,23 @@ class LocalFiles:
             raise
 
     def read(self, path: str) -> bytes:
-        return Path(self.where(path)).read_bytes()
+        with reading(self.where(path)):
+            return Path(self.where(path)).read_bytes()
 
     def names(self, directory: str) -> list[str]:
-        try:
+        with suppress(FileNotFoundError), reading(self.where(directory)):
             return sorted(os.listdir(self.where(directory)))
-        except FileNotFoundError:
-            return []
+        return []
 
     def local(self, path: str) -> str:
         return self.where(path)
 
     def delete(self, path: str) -> bool:
-        try:
-            os.unlink(self.where(path))
-        except FileNotFoundError:
-            return False
+        with writing(self.where(path)):
+            try:
+                os.unlink(self.where(path))
+            except FileNotFoundError:
+                return False
         return True
 
     def where(self, path: str) -> str:
@@ -143,13 +144,14 @@ class ArrowFiles:
             raise
 
     def read(self, path: str) -> bytes:
-        with self.fs.open_input_stream(self.where(path)) as f:
+        with reading(self.where(path)), self.fs.open_input_stream(self.where(path)) as f:
             data: bytes = f.read()
         return data
 
     def names(self, directory: str) -> list[str]:
         chosen = pafs.FileSelector(self.where(directory), allow_not_found=True)
-        return sorted(info.base_name for info in self.fs.get_file_info(chosen))
+        with reading(self.where(directory)):
+            return sorted(info.base_name for info in self.fs.get_file_info(chosen))
 
     def local(self, path: str) -> str:
         digest = hashlib.sha256(f"{self.fs.type_name}:{self.root}".encode()).hexdigest()[:16]
@@ -162,10 +164,11 @@ class ArrowFiles:
         return copy
 
     def delete(self, path: str) -> bool:
-        try:
-            self.fs.delete_file(self.where(path))
-        except FileNotFoundError:
-            return False
+        with writing(self.where(path)):
+            try:
+                self.fs.delete_file(self.where(path))
+            except FileNotFoundError:
+                return False
         return True
 
     def where(self, path: str) -> str:
@@ -207,14 +210,51 @@ def files_at(root: str) -> Files:
     return ArrowFiles(fs, path.rstrip("/"), os.environ.get("MUNTIN_CACHE", default))
 
 
-def write_error(path: str, e: OSError) -> StoreError:
-    """What a failed write means for the user."""
-    if e.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(
-            f"the disk of the pane store is full: cannot write {path} ({e.strerror}). Nothing of this batch was "
-            "committed; free space, or enlarge the quota, and start the query again: it continues where it stopped"
-        )
+def write_error(path: str, e: OSError, what: str = "the pane store") -> StoreError:
+    """What a failed write means for the user. ``what`` was written: the pane store, the checkpoint, ..."""
+    match e.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            wrong, remedy = f"the disk of {what} is full: cannot write {path}", "free space, or enlarge the quota"
+        case errno.EROFS:
+            wrong = f"{what} is on a file system that is read-only: cannot write {path}"
+            remedy = "mount it for writing, or name another place"
+        case errno.EACCES | errno.EPERM:
+            wrong, remedy = f"no permission to write to {what}: {path}", "give this user the right to write there"
+        case _:
+            wrong, remedy = f"cannot write to {what}: {path}", "check the path, its permissions and its file system"
     return StoreError(
-        f"cannot write to the pane store: {path} ({e}). Nothing of this batch was committed; "
-        "check the path, its permissions and its file system, and start the query again"
+        f"{wrong} ({_reason(e)}). Nothing of this batch was committed; {remedy}, and start the query again: it "
+        "continues where it stopped"
     )
+
+
+def read_error(path: str, e: OSError, what: str = "the pane store") -> StoreError:
+    """What it means that something is there, but cannot be read."""
+    return StoreError(
+        f"cannot read from {what}: {path} ({_reason(e)}). Nothing was changed; check its permissions and its file "
+        "system, and start the query again: it continues where it stopped"
+    )
+
+
+def _reason(e: OSError) -> str:
+    return os.strerror(e.errno) if e.errno else str(e)
+
+
+@contextmanager
+def writing(path: str, what: str = "the pane store") -> Iterator[None]:
+    """Turns an OSError into the StoreError that says what it means."""
+    try:
+        yield
+    except OSError as e:
+        raise write_error(path, e, what) from e
+
+
+@contextmanager
+def reading(path: str, what: str = "the pane store") -> Iterator[None]:
+    """The same for reads; a file that is not there stays a FileNotFoundError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as e:
+        raise read_error(path, e, what) from e

@@ -25,15 +25,21 @@ import pyarrow as pa
 
 from muntin.core.errors import InternalError, StoreError
 from muntin.state import chunk_file, manifest
-from muntin.state.chunk_file import ADVICE, NewChunk, open_chunk_file
+from muntin.state.chunk_file import ADVICE, NewChunk
 from muntin.state.faults import fault
 from muntin.state.files import Files, files_at
 from muntin.state.fingerprint import check_fingerprint
 from muntin.state.manifest import Address, Cell, Entry, Head, Manifest
+from muntin.state.open_files import OPEN
 from muntin.state.shard_state import Chunk, ShardState
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _FILE = re.compile(r"(\d+)\.([A-Za-z0-9_-]+)\.(.*)\Z")
+
+_UNREAD = (
+    "(Where a function of foreachBatch did not read all rows of a batch that was committed: start it over "
+    "query.to_df(), not over a union or a view of it, and the batch is repeated.) "
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ class PaneStore:
             raise self._no_version(version, sorted(names))
         missing = set(cells)
         known: set[str] = set()
+        named: set[str] = set()
         first = self._manifest_name(version, task) if task else None
         for name in sorted(names[version], key=lambda n: (n != first, n)):
             if not missing:
@@ -113,12 +120,16 @@ class PaneStore:
             if here:
                 states |= {name: self._state(cell) for name, cell in found.cells(here).items()}
                 missing -= here
+                named.update(found.head.files)
         lost = sorted(c for c in missing if c.rpartition("/")[0] in known - {""})
         if lost and not sparse:
             raise StoreError(
                 f"version {version} of the pane store at {self._here()} is incomplete: no manifest has "
-                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. {ADVICE}"
+                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. "
+                f"{_UNREAD}{ADVICE}"
             )
+        if cells:
+            OPEN.keep(f"{self.directory}/data", task, version, named)
         return states
 
     def manifest_names(self) -> dict[int, list[str]]:
@@ -169,7 +180,7 @@ class PaneStore:
             local = self.files.local(path)
         except FileNotFoundError as e:
             raise StoreError(f"{self.files.where(path)} is missing, although a manifest names it. {ADVICE}") from e
-        return open_chunk_file(local).read(address.position)
+        return OPEN.open(local).read(address.position)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -249,7 +260,7 @@ class PaneStore:
         return StoreError(
             f"the pane store at {self._here()} is {'older' if older else 'newer'} than the checkpoint: the checkpoint "
             f"asks for {asked}, the store holds versions {held[0]} to {held[-1]}. "
-            f"{'Restore the store that belongs to the checkpoint' if older else 'Use the checkpoint of this store'}, "
+            f"{_UNREAD + 'Restore the store of the checkpoint' if older else 'Use the checkpoint of this store'}, "
             "or start with a new checkpoint"
         )
 

@@ -39,6 +39,8 @@ class ShardState:
 
     chunks: dict[str, list[Chunk]] = field(default_factory=dict)
     heads: dict[str, Any] = field(default_factory=dict)
+    looked: int = field(default=0, compare=False)
+    """Rows of it that were looked at since a meter last counted: opened, bisected, probed or merged; not state."""
 
     def list(self, structure: str) -> list[Chunk]:
         """The chunks of a structure, oldest first (a live list: do not change it directly)."""

@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import key_ids
+from muntin.state.runs import due
 from muntin.state.shard_state import Chunk, ShardState
 
 START, EXP = "__start", "__exp"
@@ -24,10 +26,12 @@ WEIGHT = "__w"
 """+1, or -1 for a negative tuple; only in structures of signed rows."""
 
 PANES = 16
-"""Panes to a window: at most so many merged chunks live at a time, and rows are merged once."""
+"""Panes to a window: about so many merged chunks live at a time."""
 
 TIER = 16
-"""Chunks of one size that make the next size where no window bounds the rows."""
+"""Chunks of a pane that become one while it is open."""
+
+CLOSED = -1
 
 Rebuild = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -45,6 +49,19 @@ def timed(columns: pa.RecordBatch, start: NDArray[np.int64], exp: NDArray[np.int
     return pa.RecordBatch.from_arrays(
         [*columns.columns, pa.array(start), pa.array(exp)], names=[*columns.schema.names, START, EXP]
     )
+
+
+def stored(batch: Batch) -> pa.RecordBatch:
+    """A batch as its rows are kept: with ``__start``, ``__exp`` and, where it is signed, ``__w``."""
+    rows = timed(batch.columns, batch.ts, batch.exp)
+    return rows if batch.sign is None else rows.append_column(WEIGHT, pa.array(batch.sign))
+
+
+def as_batch(rows: pa.RecordBatch, schema: pa.Schema) -> Batch:
+    """Kept rows as a batch with the columns of ``schema``."""
+    columns = rows.select(schema.names) if schema.names else no_columns(rows.num_rows)
+    sign = np.asarray(rows.column(WEIGHT).to_numpy(), np.int8) if WEIGHT in rows.schema.names else None
+    return Batch(columns, int64s(rows, START), int64s(rows, EXP), sign)
 
 
 def bounds(rows: pa.RecordBatch) -> dict[str, int]:
@@ -79,6 +96,7 @@ def entering(state: ShardState, name: str, low: int, high: int) -> list[pa.Recor
     for chunk in state.list(name):
         if chunk.meta["max_start"] >= low and chunk.meta["min_start"] < high:
             rows = chunk.load()
+            state.looked += rows.num_rows
             start = int64s(rows, START)
             found.append(rows.take(pa.array(np.flatnonzero((start >= low) & (start < high)))))
     return found
@@ -93,12 +111,14 @@ def leaving(state: ShardState, name: str, low: int, high: int, scan: bool = Fals
     for chunk in state.list(name):
         if scan:
             rows = chunk.load()
+            state.looked += rows.num_rows
             exp = int64s(rows, EXP)
             found.append(rows.take(pa.array(np.flatnonzero((exp >= low) & (exp < high)))))
             continue
         if chunk.meta["max_exp"] >= low and chunk.meta["min_exp"] < high:
             rows = chunk.load()
             first, last = np.searchsorted(int64s(rows, EXP), [low, high])
+            state.looked += int(last - first) + 2 * rows.num_rows.bit_length()
             if last > first:
                 found.append(rows.slice(int(first), int(last - first)))
     return found
@@ -106,7 +126,9 @@ def leaving(state: ShardState, name: str, low: int, high: int, scan: bool = Fals
 
 def alive(state: ShardState, name: str, low: int) -> list[pa.RecordBatch]:
     """All stored rows of chunks that have any with ``exp > low``."""
-    return [c.load() for c in state.list(name) if c.meta["max_exp"] > low]
+    found = [c.load() for c in state.list(name) if c.meta["max_exp"] > low]
+    state.looked += sum(rows.num_rows for rows in found)
+    return found
 
 
 def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
@@ -123,45 +145,51 @@ def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
 def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry) -> None:
     """Merge the small chunks of each closed pane, dropping rows that have expired.
 
-    With ``pane`` (microseconds) each row is merged once, when its pane has closed; without one (windows that never end)
-    ``TIER`` chunks of one level become one of the next.
+    With ``pane`` (microseconds) each row is merged when its pane has closed, and before that once for each power of
+    ``TIER`` among the pane's chunks, so that a long pane has few of them; without one (windows that never end,
+    rows that negative tuples take away) chunks of like size are merged as runs are (``state.runs``).
     """
     if watermark == FOREVER or len(state.list(name)) < 2:
         return
     if pane is None:
         _merge_tiers(state, name, watermark, rebuild)
         return
-    panes: dict[int, list[Chunk]] = {}
+    panes: dict[tuple[int, int], list[Chunk]] = {}
     for chunk in state.list(name):
         number = chunk.meta["max_start"] // pane
-        if chunk.meta["level"] == 0 and number < watermark // pane:
-            panes.setdefault(number, []).append(chunk)
-    for small in panes.values():
-        if len(small) > 1:
-            _merge(state, name, small, watermark, rebuild)
+        if chunk.meta["level"] > 0 or chunk.meta["max_start"] >= watermark:
+            continue
+        tier = CLOSED if number < watermark // pane else chunk.meta.get("tier", 0)
+        panes.setdefault((number, tier), []).append(chunk)
+    for (_, tier), small in panes.items():
+        if tier == CLOSED and len(small) > 1:
+            _merge(state, name, small, watermark, rebuild, level=1)
+        elif len(small) >= TIER:
+            _merge(state, name, small, watermark, rebuild, level=0, tier=tier + 1)
 
 
 def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild) -> None:
-    level = 0
     while True:
-        same = [c for c in state.list(name) if c.meta["level"] == level and c.meta["max_start"] < watermark]
-        if len(same) < TIER:
+        past = [c for c in state.list(name) if c.meta["max_start"] < watermark]
+        count = due([c.meta["n"] for c in past])
+        if count == 0:
             return
-        _merge(state, name, same, watermark, rebuild)
-        level += 1
+        _merge(state, name, past[-count:], watermark, rebuild, level=0)
 
 
-def _merge(state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild) -> None:
+def _merge(
+    state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild, **meta: int
+) -> None:
     table = pa.Table.from_batches([c.load() for c in chunks]).combine_chunks()
     rows = table.to_batches()[0]
+    state.looked += rows.num_rows
     kept = rows.take(pa.array(np.flatnonzero(int64s(rows, EXP) >= watermark)))
-    level = 1 + max(c.meta["level"] for c in chunks)
     if kept.num_rows == 0:
         state.replace(name, chunks, None)
         return
     ordered = rebuild(kept)
     if ordered.num_rows:
-        state.replace(name, chunks, ordered, level=level, **bounds(ordered))
+        state.replace(name, chunks, ordered, **meta, **bounds(ordered))
     else:
         state.replace(name, chunks, None)
 

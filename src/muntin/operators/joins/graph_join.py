@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial as bind
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ from muntin.kernels.joining import between, probe
 from muntin.kernels.keys import columns_equal
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
+from muntin.operators.held_back import held_back
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
 from muntin.operators.joins.indexed_window import (
     TIMES_BYTES,
@@ -34,6 +37,7 @@ from muntin.operators.joins.join_graph import GraphJoin, Way, way_into
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
+from muntin.operators.joins.room import Room
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
@@ -69,50 +73,47 @@ class Partial:
         return self.take(np.arange(low, high))
 
 
-def graph_join(op: GraphJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
-    names = [f"{name}.in{i}" for i in range(len(batches))]
-    monitor = JoinMonitor(op, state, name)
-    layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, name, batches, ctx.memory))
-    mine = [i for i in range(len(batches)) if i not in op.passing and not op.borrows]
+    names = [f"in{i}" for i in range(len(batches))]
+    monitor = JoinMonitor(op, state)
+    layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, batches, ctx.memory))
+    mine = [i for i in range(len(batches)) if i not in op.passing]
     transient = ShardState()
+    for i in op.passing:  # what starts later has to wait, since it is not kept
+        batches[i] = held_back(state, f"waiting{i}", batches[i], ctx)
     for i in (*mine, *op.passing):
         store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
     if ctx.memory is not None and state.size() > ctx.memory:
         for i in mine:
             repack(state, names[i], layouts[i], batches[i].columns.schema.names)
-    places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(_structures(op, name, names))]
+    places = [(transient if i in op.passing else state).list(s) for i, s in enumerate(names)]
     windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
-    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows])
-    results = []
+    monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows], _left_out(op, layouts))
+    results: list[Batch] = []
+    room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
         if op.origins is not None and i not in op.origins:
             continue
-        found = _combinations(Task(op, windows, schemas, ctx, monitor), i, order)
+        found = _combinations(Task(op, windows, schemas, ctx, monitor, room), i, order)
         if found is not None and len(found):
+            room.check(sum(map(len, results)) + len(found))
             results.append(_emit(found, windows, schemas))
+    state.looked += room.looked
     monitor.save()
     for i in mine:
         let_go(state, names[i], batches[i], layouts[i], ctx)
     return whole(results, batches)
 
 
-def _structures(op: GraphJoin, name: str, own: list[str]) -> list[str]:
-    """Where each input's window is kept: here, or by a later operator, whose last inputs are these."""
-    if not op.borrows:
-        return own
-    keeper = f"op{int(name.removeprefix('op')) + op.borrows}"
-    return [n if i in op.passing else n.replace(f"{name}.", f"{keeper}.", 1) for i, n in enumerate(own)]
-
-
-def _room(state: ShardState, name: str, batches: list[Batch], memory: int | None) -> int | None:
+def _room(state: ShardState, batches: list[Batch], memory: int | None) -> int | None:
     """Bytes that this operator's indexes may take: what the budget leaves beside all rows, those that came now
     included, and the other operators."""
     if memory is None:
         return None
-    chunks = [OpenChunk(c) for n, cs in state.chunks.items() if n.startswith(f"{name}.in") for c in cs]
+    chunks = [OpenChunk(c) for n, cs in state.chunks.items() if n.startswith("in") for c in cs]
     indexes = sum(c.meta["n"] * index_bytes(number) for c in chunks for number in c.indexes)
     return memory - state.size() + indexes - sum(b.columns.nbytes + TIMES_BYTES * len(b) for b in batches)
 
@@ -127,6 +128,12 @@ def layouts_of(op: GraphJoin, known: Estimates | None, room: int | None) -> list
     return [Layout(c, op.band_columns(i)) for i, c in enumerate(columns)]
 
 
+def _left_out(op: GraphJoin, layouts: list[Layout]) -> frozenset[tuple[int, int]]:
+    """The indexes that ``layouts`` do without."""
+    every = ((i, n, columns) for i, layout in enumerate(layouts) for n, columns in enumerate(layout.indexes))
+    return frozenset((i, n) for i, n, columns in every if columns is None and op.indexes[i][n])
+
+
 @dataclass(frozen=True)
 class Task:
     """One step of the operator."""
@@ -136,6 +143,7 @@ class Task:
     schemas: list[pa.Schema]
     ctx: Context
     monitor: JoinMonitor
+    room: Room
 
 
 def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
@@ -148,8 +156,13 @@ def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
         if not len(partial):
             return None
         bound = frozenset(partial.refs)
-        hop = Hop(task, way_into(task.op, bound, j), task.ctx.high if j < i else task.ctx.low)
-        parts = [hop.extended(block) for block in hop.blocks(partial)]
+        split = task.op.origins is not None
+        limit = task.ctx.high if j < i or split else task.ctx.low
+        hop = Hop(task, way_into(task.op, bound, j), limit, (1 if j < i else 0) if split else None)
+        parts: list[Partial] = []
+        for block in hop.blocks(partial):
+            parts.append(hop.extended(block))
+            task.room.check(sum(map(len, parts)))
         tried, partial = len(partial), _joined([p for p in parts if len(p)], [*partial.refs, j])
         task.monitor.hop(bound, j, tried, len(partial))
     return partial
@@ -167,11 +180,16 @@ def _joined(parts: list[Partial], inputs: list[int]) -> Partial:
 
 @dataclass(frozen=True)
 class Hop:
-    """One more input: how it is entered, and what is then checked; its rows started before ``limit``."""
+    """One more input: how it is entered, and what is then checked; its rows started before ``limit``.
+
+    Where other vertices combine the other inputs' new rows, which part of a combination is the newest must not depend
+    on how each vertex's time is cut into steps: the rows started less than ``tie`` after the combination (None: any).
+    """
 
     task: Task
     way: Way
     limit: int
+    tie: int | None = None
 
     @property
     def window(self) -> list[OpenChunk]:
@@ -179,14 +197,21 @@ class Hop:
 
     def blocks(self, partial: Partial) -> Iterator[Partial]:
         """The combinations in portions that do not meet too many candidates at a time."""
-        rows = sum(c.meta["n"] for c in self.window)
-        indexed = self.way.index is not None and all(c.has(self.way.index) for c in self.window)
-        size = len(partial) if indexed else max(1, BLOCK_PAIRS // max(rows, 1))
-        if size >= len(partial):
+        if self.way.index is not None and all(c.has(self.way.index) for c in self.window):
             yield partial
             return
-        for low in range(0, len(partial), size):
-            yield partial.slice(low, min(low + size, len(partial)))
+        portion = np.cumsum(self._meetings(partial)) // BLOCK_PAIRS
+        ends = np.append(np.flatnonzero(np.diff(portion)) + 1, len(partial))
+        for low, high in pairwise([0, *ends.tolist()]):
+            yield partial if high - low == len(partial) else partial.slice(low, high)
+
+    def _meetings(self, partial: Partial) -> Ints:
+        """How many rows of the window each combination may meet, going by time."""
+        counts = np.zeros(len(partial), np.int64)
+        for chunk in self.window:
+            low, high, _ = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+            counts += high - low
+        return counts
 
     def extended(self, partial: Partial) -> Partial:
         """The combinations with each partner that they have in this window."""
@@ -198,6 +223,9 @@ class Hop:
                 continue
             left, right = enter(chunk)
             start, exp = chunk.times()
+            if self.tie is not None:
+                older = start[right] < partial.start[left] + self.tie
+                left, right = left[older], right[older]
             lefts.append(left)
             refs.append(Refs(np.full(len(right), number, np.int64), right))
             starts.append(start[right])
@@ -219,10 +247,9 @@ class Hop:
 
     def _scanned(self, partial: Partial, chunk: OpenChunk) -> tuple[Ints, Ints]:
         """All rows of a chunk that are valid with a combination."""
-        n = chunk.meta["n"]
-        places = (np.zeros(len(partial), np.int64), np.full(len(partial), n, np.int64))
-        every = np.arange(n, dtype=np.int32)
-        left, right, _ = between(places, every, (partial.start, partial.exp), chunk.times(), self.limit)
+        low, high, order = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+        args = (low, high), order, (partial.start, partial.exp), chunk.times(), self.limit
+        left, right, _ = self.task.room.found(bind(between, *args))
         return left.astype(np.int64), right.astype(np.int64)
 
     def _by_hash(self, partial: Partial, index: int) -> Enter:
@@ -234,7 +261,8 @@ class Hop:
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
             if not chunk.has(index):
                 return self._unindexed(partial, keys, index, chunk)
-            left, found, _ = probe(side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo)
+            args = side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo
+            left, found, _ = self.task.room.found(bind(probe, *args))
             return left.astype(np.int64), chunk.row_numbers(index, found)
 
         return enter
@@ -262,8 +290,12 @@ class Hop:
             values, rows = chunk.sorted_column(number)
             lo = np.searchsorted(values, low, side="left").astype(np.int64)
             hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
-            times = (partial.start, partial.exp)
-            left, right, _ = between((lo, np.maximum(lo, hi)), rows, times, chunk.times(), self.limit)
+            places, times = (lo, np.maximum(lo, hi)), (partial.start, partial.exp)
+            *those, order = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+            if int((those[1] - those[0]).sum()) < int((places[1] - places[0]).sum()):
+                places, rows = (those[0], those[1]), order  # most rows within the bounds are of other times
+            args = places, rows, times, chunk.times(), self.limit
+            left, right, _ = self.task.room.found(bind(between, *args))
             return left.astype(np.int64), right.astype(np.int64)
 
         return enter

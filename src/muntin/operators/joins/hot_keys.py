@@ -35,9 +35,8 @@ MOST_HOT, SAMPLE = 8, 4096
 Ints = NDArray[np.int64]
 
 
-def hot_head(name: str) -> str:
-    """The head in which the join operator of this name keeps its hot keys' hashes."""
-    return f"{name}.hot"
+HOT = "hot"
+"""The head in which a join keeps its hot keys' hashes."""
 
 
 def hot_of_all(inputs: Sequence[Ints], before: Sequence[int]) -> list[int]:

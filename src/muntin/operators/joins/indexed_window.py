@@ -49,6 +49,7 @@ class OpenChunk:
         self.meta = chunk.meta
         self._chunk = chunk
         self._rows: pa.RecordBatch | None = None
+        self._by_time: tuple[NDArray[np.int32], Ints, Ints] | None = None
 
     @property
     def rows(self) -> pa.RecordBatch:
@@ -88,6 +89,17 @@ class OpenChunk:
     def times(self) -> tuple[Ints, Ints]:
         """Start and expiry, by row."""
         return int64s(self.rows, START), int64s(self.rows, EXP)
+
+    def by_time(self, since: Ints, before: Ints) -> tuple[Ints, Ints, NDArray[np.int32]]:
+        """(low, high, order): for each interval the places [low, high) in the order of start outside of which no row
+        meets it."""
+        if self._by_time is None:
+            start, exp = self.times()
+            by_start = np.argsort(start, kind="stable")
+            self._by_time = by_start.astype(np.int32), start[by_start], np.maximum.accumulate(exp[by_start])
+        order, starts, last = self._by_time
+        low = np.searchsorted(last, since, side="right")
+        return low, np.maximum(np.searchsorted(starts, before, side="left"), low), order
 
     def starting(self, ctx: Context) -> NDArray[np.bool_] | None:
         """Which rows start in this step; None if none does."""

@@ -7,11 +7,18 @@ through a sorted index where only a band does, and is read through otherwise (hy
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from muntin.core.batch import Batch
+from muntin.operators.context import Context
+from muntin.operators.naming import combined
+from muntin.operators.operator import Described, Show
+from muntin.operators.structures import INDEXED
 from muntin.plan.exprs import Expr, columns_of
+from muntin.plan.patterns import Pattern
+from muntin.state.shard_state import ShardState
 
 Index = tuple[int, ...]
 """A hash index of one window: the numbers of the key classes whose columns it hashes, ascending."""
@@ -31,7 +38,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class GraphJoin:
+class GraphJoin(Described):
     """n-way join of the stage's inputs over a join graph, in one operator; nothing is kept but the inputs' windows.
 
     ``classes``: columns that the condition makes equal, at most one of each input, by input number. ``conditions``:
@@ -49,11 +56,45 @@ class GraphJoin:
     """The inputs whose new rows are combined here (None: all of them)."""
     passing: tuple[int, ...] = ()
     """Inputs whose rows are combined when they come and not kept."""
-    borrows: int = 0
-    """Where not 0: the windows of the inputs that are not passing are kept by the operator that stands so many places
-    further on in the stage (its last inputs); as of the step before, which is all that a passing row may meet."""
     ways: dict[tuple[frozenset[int], int], Way] = field(default_factory=dict, compare=False, repr=False)
     """Ways that were worked out before (a memo)."""
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        from muntin.operators.joins.graph_join import graph_join  # which knows this description
+
+        return graph_join(self, state, combined(inputs), ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """A result leaves with the first of its parts, which need not be the part that came first."""
+        hardest = max(inputs)
+        return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
+
+    def words(self, show: Show) -> str:
+        edges = [" = ".join(show.column(c) for _, c in k) for k in self.classes] + [show(c) for c in self.conditions]
+        passing = f", input {self.passing[0]} passing through" if self.passing else ""
+        new = "" if self.origins is None else f", for new rows of {', '.join(map(str, self.origins))} alone"
+        graph = "; ".join(edges) or "(cross product)"
+        return f"join of {len(self.columns)} inputs over the graph {graph}{passing}{new}"
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        expiry = ", ".join(INDEXED[p] for p in inputs)
+        return f"panes of each input, {self._entries(show)} (expiry: {expiry})"
+
+    def _entries(self, show: Show) -> str:
+        """The indexes of each input, in words."""
+        found = []
+        for i, indexes in enumerate(self.indexes):
+            hashed = [f"hash({', '.join(show.columns(self.index_columns(i, x)))})" for x in indexes]
+            sorted_by = [f"sorted({show.column(c)})" for c in self.band_columns(i)]
+            found.append(" + ".join(hashed + sorted_by) or "scanned")
+        return "; ".join(found)
+
+    def inputs_of(self, condition: int) -> set[int]:
+        """The inputs whose columns a condition compares."""
+        owner = {name: i for i, names in enumerate(self.columns) for name in names}
+        return {owner[c.name] for c in columns_of(self.conditions[condition])}
 
     def column(self, number: int, input: int) -> str | None:
         """The column of an input in a class."""
@@ -104,8 +145,7 @@ def _way(op: GraphJoin, bound: frozenset[int], input: int) -> Way:
     partners = tuple(known[n] for n in index)
     equal = tuple((op.column(n, input) or "", *p) for n, p in known.items())
     band = () if number is not None else _band(op, bound, input)
-    owner = {name: i for i, names in enumerate(op.columns) for name in names}
-    needs = [{owner[c.name] for c in columns_of(e)} for e in op.conditions]
+    needs = [op.inputs_of(n) for n in range(len(op.conditions))]
     closing = tuple(n for n, need in enumerate(needs) if input in need and need <= bound | {input})
     kind = f"{input}:" + ",".join([*(f"c{n}" for n in known), *(f"p{n}" for n in closing)])
     return Way(input, number, partners, band, equal, closing, kind)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import datasketches as ds
@@ -36,6 +36,12 @@ PRECISION = 9
 FRESH = 0.3
 """Weight of the newest measurement."""
 
+STATISTICS = "statistics"
+"""The head in which a join keeps them."""
+
+FLUCTUATES = 0.5
+"""A rate that differs from step to step by more than this share of what it was on average fluctuates."""
+
 CHANGES = 8
 """Revised orders that are remembered."""
 
@@ -46,7 +52,7 @@ Ints = NDArray[np.int64]
 class JoinStatistics:
     """The statistics of one join on one shard. ``rates``: rows per second; ``lives``: seconds a row is valid (None:
     for ever); ``since``: when the present sketches began; ``factors``: by kind of hop, partners found over
-    predicted."""
+    predicted; ``swings``: by which share of itself a rate has changed from step to step."""
 
     rates: list[float]
     lives: list[float | None]
@@ -60,23 +66,28 @@ class JoinStatistics:
     waiting: list[int] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
+    swings: list[float] = field(default_factory=list)
 
 
 class JoinMonitor:
     """Measures one step and says in which order it is to run. ``once``: as in ``join_order.cost``."""
 
-    def __init__(self, op: GraphJoin, state: ShardState, name: str, once: bool = False) -> None:
-        self.op, self.state, self.name, self.once = op, state, f"{name}.stats", once
-        held = state.heads.get(self.name)
+    def __init__(self, op: GraphJoin, state: ShardState, once: bool = False) -> None:
+        self.op, self.state, self.once = op, state, once
+        held = state.heads.get(STATISTICS)
         n = len(op.columns)
         self.found = JoinStatistics(**held) if held else JoinStatistics([0.0] * n, [None] * n)
         self.estimates: Estimates | None = None
 
-    def arrived(self, batches: Sequence[Batch], sizes: Sequence[int]) -> None:
-        """Take in the step's rows; ``sizes``: rows held by input, these included."""
+    def arrived(
+        self, batches: Sequence[Batch], sizes: Sequence[int], unindexed: frozenset[tuple[int, int]] = frozenset()
+    ) -> None:
+        """Take in the step's rows; ``sizes``: rows held by input, these included; ``unindexed``: as ``Estimates``."""
         before, moved = self.found.newest, self._moved(batches)
         for i, batch in enumerate(batches):
             rate = len(batch) / moved if moved else float(len(batch))
+            if before is not None:
+                self._swung(i, rate)
             self.found.rates[i] = _blend(self.found.rates[i], rate, before is not None)
             if len(batch):
                 finite = batch.exp < FOREVER
@@ -85,17 +96,14 @@ class JoinMonitor:
                 if len(batches) > 2:  # with two inputs there is no order to choose
                     self._sketch(i, batch)
         self.found.sizes = [float(s) for s in sizes]
-        self.estimates = Estimates(
-            tuple(self.found.sizes), tuple(self.found.rates), distinct_of(self.found), dict(self.found.factors)
-        )
+        self.estimates = replace(_estimates(self.found, self.found.sizes), unindexed=unindexed)
 
     def estimates_before(self, batches: Sequence[Batch]) -> Estimates | None:
         """What the step before measured, with the rows that came now; None in the first."""
         held = self.found
         if held.newest is None or not held.sizes:
             return None
-        sizes = tuple(n + len(b) for n, b in zip(held.sizes, batches, strict=True))
-        return Estimates(sizes, tuple(held.rates), distinct_of(held), dict(held.factors))
+        return _estimates(held, [n + len(b) for n, b in zip(held.sizes, batches, strict=True)])
 
     def orders(self, at: int) -> tuple[tuple[int, ...], ...]:
         """The order of each origin in this step; a revision is remembered with the event time ``at``."""
@@ -104,8 +112,8 @@ class JoinMonitor:
         now = None if held is None else Orders(tuple(map(tuple, held)), tuple(self.found.waiting))
         orders, changes = revised(self.op, self.estimates, now, self.once)
         self.found.orders, self.found.waiting = [list(o) for o in orders.orders], list(orders.waiting)
-        told = [{"at": at, **asdict(c)} for c in changes]
-        self.found.changes = [*self.found.changes, *told][-CHANGES:]
+        added = [{"at": at, **asdict(c)} for c in changes]
+        self.found.changes = [*self.found.changes, *added][-CHANGES:]
         return orders.orders
 
     def hop(self, bound: frozenset[int], j: int, tried: int, found: int) -> None:
@@ -120,7 +128,13 @@ class JoinMonitor:
 
     def save(self) -> None:
         """Keep what was measured with the state."""
-        self.state.heads[self.name] = asdict(self.found)
+        self.state.heads[STATISTICS] = asdict(self.found)
+
+    def _swung(self, i: int, rate: float) -> None:
+        """Note how far the step's rate is from what it was."""
+        swings = self.found.swings = self.found.swings or [0.0] * len(self.found.rates)
+        known = self.found.rates[i]
+        swings[i] = round(_blend(swings[i], abs(rate - known) / known if known else float(rate > 0), True), 6)
 
     def _moved(self, batches: Sequence[Batch]) -> float:
         """Seconds of event time since the newest row of the step before."""
@@ -162,7 +176,14 @@ class JoinMonitor:
             self.found.older, self.found.sketches, self.found.since = self.found.sketches, {}, now
 
 
-def told(heads: dict[str, Any]) -> dict[str, Any]:
+def _estimates(found: JoinStatistics, sizes: Sequence[float]) -> Estimates:
+    fluctuating = frozenset(i for i, swing in enumerate(found.swings) if swing > FLUCTUATES)
+    return Estimates(
+        tuple(map(float, sizes)), tuple(found.rates), distinct_of(found), dict(found.factors), fluctuating=fluctuating
+    )
+
+
+def estimates_of(heads: dict[str, Any]) -> dict[str, Any]:
     """Statistics as kept, with estimates in place of the sketches (``distinct``: by input, then by class)."""
     found = JoinStatistics(**heads)
     kept = {k: v for k, v in asdict(found).items() if k not in ("sketches", "older", "shares")}

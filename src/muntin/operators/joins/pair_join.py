@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from muntin.operators.joins.assemble import Picked, column, int64_room
 from muntin.operators.joins.hot_keys import ELSEWHERE, MINE, ROLE
 from muntin.operators.joins.indexed_window import OpenChunk, Side
 from muntin.operators.joins.join_statistics import JoinMonitor
+from muntin.operators.joins.room import Room
 from muntin.state.window_rows import WEIGHT
 
 if TYPE_CHECKING:
@@ -79,16 +81,20 @@ def pair_join(
 ) -> list[Batch]:
     """The results of this step, at most one batch."""
     met: list[Met] = []
+    room = Room(windows, ctx)
     for i in (0, 1):
         tried, before = 0, len(met)
         for origins in _origins(i, windows, ctx):
             tried += int(origins.rows.sum())
-            met += _probed(i, origins, ctx)
+            for pairs in _probed(i, origins, ctx, room):
+                met.append(pairs)
+                room.check(sum(len(m.probed) for m in met))
         monitor.hop(frozenset([i]), 1 - i, tried, sum(len(m.probed) for m in met[before:]))
+    monitor.state.looked += room.looked
     return [_results(met, schemas, op)] if met else []
 
 
-def _probed(i: int, origins: Origins, ctx: Context) -> Iterator[Met]:
+def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]:
     chunk, rows = origins.chunk, origins.rows
     limit = ctx.low if i == 0 else ctx.high
     whole = bool(rows.all())
@@ -98,7 +104,8 @@ def _probed(i: int, origins: Origins, ctx: Context) -> Iterator[Met]:
         if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
             continue
         partner = other.probe_side()
-        left, right, _ = probe((h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i])
+        args = (h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i]
+        left, right, _ = room.found(partial(probe, *args))
         if len(left):
             mine = Picked(chunk.rows, left if whole else place[left])
             yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner)

@@ -12,7 +12,9 @@ Cost: work proportional to the new rows, their bucket mates and the results, tim
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -25,27 +27,48 @@ from muntin.kernels.keys import columns_equal
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
-from muntin.operators.joins.hot_keys import KEPT, PLAIN, ROLE, hot_head, hot_of_all
+from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import pair_join
+from muntin.operators.joins.room import Room
+from muntin.operators.naming import combined
+from muntin.operators.operator import Described, Show
+from muntin.operators.structures import INDEXED
+from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import EXP, START, int64s
 
 
 @dataclass(frozen=True)
-class WindowJoin:
+class WindowJoin(Described):
     """n-way equi-join of the stage's inputs in one operator; ``keys[i]`` names input i's key columns (aligned).
 
     () in every place is the cross product. Output: the columns of all inputs in order, valid while all parts are.
-    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). ``split``: its two inputs come with
-    roles (``hot_keys``).
+    ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). Where rows come with roles, hot keys are
+    split (``hot_keys``).
     """
 
     keys: tuple[tuple[str, ...], ...]
     null_safe: bool = False
-    split: bool = False
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        return window_join(self, state, combined(inputs), ctx)
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """A result leaves with the first of its parts, which need not be the part that came first."""
+        hardest = max(inputs)
+        return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
+
+    def words(self, show: Show) -> str:
+        on = "; ".join(" = ".join(show.columns(k)) for k in zip(*self.keys, strict=True)) or "nothing (cross product)"
+        return f"join of {len(self.keys)} windows on {on}"
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
 
 
 
@@ -59,15 +82,17 @@ class Fresh:
     exp: Ints
 
 
-def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batch], ctx: Context) -> Batch:
+def window_join(op: WindowJoin, state: ShardState, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
     batches = [coalesce(b) for b in batches]
-    structures = [f"{name}.in{i}" for i in range(len(batches))]
+    structures = [f"in{i}" for i in range(len(batches))]
     layouts = [Layout((keys,)) for keys in op.keys]
     spread: list[Batch] = []
-    if op.split:
-        _note_hot(op, state, name, batches)
+    if ROLE in batches[0].columns.schema.names:
+        _note_hot(op, state, batches)
         batches, spread = map(list, zip(*map(_by_role, batches), strict=True))
+    elif any(state.list(f"{s}.spread") for s in structures):  # rows that came while hot keys were split
+        spread = [Batch.empty(_with_role(b.columns.schema)) for b in batches]
     kept = [*zip(structures, batches, layouts, strict=True)]
     kept += zip([f"{s}.spread" for s in structures], spread, layouts, strict=False)
     for structure, batch, layout in kept:
@@ -75,7 +100,7 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     windows = [[OpenChunk(c) for c in state.list(structure)] for structure, _, _ in kept]
     schemas = [b.columns.schema for b in batches]
     graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
-    monitor = JoinMonitor(graph, state, name, once=True)
+    monitor = JoinMonitor(graph, state, once=True)
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
     join = pair_join if len(batches) == 2 else _combinations
     results = join(op, windows, schemas, ctx, monitor)
@@ -85,11 +110,15 @@ def window_join(op: WindowJoin, state: ShardState, name: str, batches: list[Batc
     return whole(results, batches)
 
 
-def _note_hot(op: WindowJoin, state: ShardState, name: str, batches: list[Batch]) -> None:
+def _note_hot(op: WindowJoin, state: ShardState, batches: list[Batch]) -> None:
     """Find the keys that are hot in either input, for the senders of the next batch."""
     own = [b.where(_roles(b) != KEPT) for b in batches]
     hashes = [hash_columns([b.columns.column(k) for k in ks], len(b)) for b, ks in zip(own, op.keys, strict=True)]
-    state.heads[hot_head(name)] = hot_of_all(hashes, state.heads.get(hot_head(name), []))
+    state.heads[HOT] = hot_of_all(hashes, state.heads.get(HOT, []))
+
+
+def _with_role(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field(ROLE, pa.int8()))
 
 
 def _roles(batch: Batch) -> NDArray[np.int8]:
@@ -107,21 +136,24 @@ def _combinations(
     op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
 ) -> list[Batch]:
     """Results of an n-way join: origins extended window by window, rows gathered at the end."""
-    results = []
+    results: list[Batch] = []
+    room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
-        refs = _new_combinations(i, order, windows, ctx, monitor)
+        refs = _new_combinations(i, order, windows, ctx, monitor, room)
         if refs is not None:
+            room.check(sum(map(len, results)) + len(refs[0].row))
             names = [[*s.names, START, EXP] for s in schemas]
             gathered = [gather(r, w, n) for r, w, n in zip(refs, windows, names, strict=True)]
             start = np.maximum.reduce([int64s(g, START) for g in gathered])
             exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
             sign = product(list(zip(windows, refs, strict=True)))
             results.append(_emit(gathered, start, exp, sign, schemas, op))
+    monitor.state.looked += room.looked
     return results
 
 
 def _new_combinations(
-    i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor
+    i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor, room: Room
 ) -> list[Refs] | None:
     """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
     new = starting(windows[i], ctx, (HASH, START, EXP))
@@ -133,10 +165,11 @@ def _new_combinations(
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
     for j in order:
         begin, found, f_start, f_exp = _candidates(
-            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j]
+            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j], room
         )
         monitor.hop(frozenset([i, *parts]), j, len(probing), len(f_start))
         left, right = extend((origin, start, exp), (begin, f_start, f_exp))
+        room.check(len(left))
         if len(left) == 0:
             return None
         parts = {k: r.take(left) for k, r in parts.items()}
@@ -148,17 +181,19 @@ def _new_combinations(
 
 
 def _candidates(
-    fresh: Fresh, probing: Ints, window: list[OpenChunk], limit: int, fifo: bool
+    fresh: Fresh, probing: Ints, window: list[OpenChunk], limit: int, fifo: bool, room: Room
 ) -> tuple[Ints, Refs, Ints, Ints]:
     """Partners of the ``probing`` origins in one window: (begin by origin, rows, start, exp), sorted by origin."""
     side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
     lowest = int(side[1].min())
-    origins, refs, starts, exps = [], [], [], []
+    origins, refs, exps = [], [], []
+    starts: list[Ints] = []
     for number, chunk in enumerate(window):
         if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
             continue
         other = chunk.probe_side()
-        left, right, _ = probe(side, other, chunk.directory(), limit, fifo)
+        find = partial(probe, side, other, chunk.directory(), limit, fifo)
+        left, right, _ = room.found(find, before=sum(len(s) for s in starts))
         origins.append(probing[left])
         refs.append(Refs(np.full(len(right), number, np.int64), right.astype(np.int64)))
         starts.append(other[1][right])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from muntin.optimizer.multiway.streams import JoinStream, Order, checked
 
@@ -42,16 +42,24 @@ def graph_cost(streams: Sequence[JoinStream], predicates: Predicates, orders: Se
     return total
 
 
-def _order(streams: Sequence[JoinStream], known: Predicates, origin: int) -> Order:
-    order, rest = [origin], [k for k in range(len(streams)) if k != origin]
+def greedy_order(n: int, origin: int, rank: Callable[[Order, int], tuple[float, ...]]) -> Order:
+    """The origin's window outermost, then always the stream with the lowest ``rank`` (of those there, and itself),
+    the first among equals. What runs (``operators.joins.order``) ranks by what it measured."""
+    order: Order = (origin,)
+    rest = [k for k in range(n) if k != origin]
     while rest:
-        linked = [k for k in rest if _closing(known, order, k)] or rest
-        best = min(
-            linked, key=lambda k: (streams[k].size * math.prod(_closing(known, order, k)), streams[k].scanned, k)
-        )
-        order.append(best)
+        best = min(rest, key=lambda k: (*rank(order, k), k))
+        order = (*order, best)
         rest.remove(best)
-    return tuple(order)
+    return order
+
+
+def _order(streams: Sequence[JoinStream], known: Predicates, origin: int) -> Order:
+    def rank(there: Order, k: int) -> tuple[float, ...]:
+        closing = _closing(known, there, k)
+        return not closing, streams[k].size * math.prod(closing), streams[k].scanned
+
+    return greedy_order(len(streams), origin, rank)
 
 
 def _closing(known: Predicates, there: Sequence[int], k: int) -> list[float]:

@@ -1,14 +1,33 @@
-"""On which windows to build hash indexes, and with how many buckets (Golab & Ozsu 2003, 5.4 and 6.5)."""
+"""On which windows to build hash indexes, and with how many buckets (Golab & Ozsu 2003, 5.4 and 6.5).
+
+What runs chooses its indexes by ``largest_sets`` too, costed with what it measured (``operators.joins.memory``). It
+does without the strategies for buckets, Equal and k-to-slow: the directory of a chunk has about a bucket a row and lies
+beside the rows, so a probe meets its mates alone however fast the stream is, and more buckets would spare nothing.
+Where memory is short a whole index goes, which frees more than smaller ones would.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import TypeVar
 
 from muntin.optimizer.multiway.climb import eager_climbed
 from muntin.optimizer.multiway.heuristics import Proposal, fast
 from muntin.optimizer.multiway.streams import JoinStream
+
+K = TypeVar("K", bound=Hashable)
+
+
+def largest_sets(sizes: Mapping[K, float], room: float) -> Iterator[tuple[K, ...]]:
+    """The sets of indexes that fit in ``room`` and to which none can be added: none makes probing dearer, so the best
+    set is one of them. Larger sets first; O(2^n n)."""
+    for count in range(len(sizes), -1, -1):
+        for chosen in combinations(sizes, count):
+            left = room - sum(sizes[x] for x in chosen)
+            if left >= 0 and all(sizes[x] > left for x in sizes if x not in chosen):
+                yield chosen
 
 
 def with_buckets(streams: Sequence[JoinStream], buckets: Sequence[int]) -> tuple[JoinStream, ...]:
@@ -28,7 +47,7 @@ def choose_indexes(streams: Sequence[JoinStream], buckets: int, budget: int) -> 
     if buckets < 2 or budget < 0:
         raise ValueError(f"an index has at least two buckets, a budget is not negative: {buckets}, {budget}")
     n = len(streams)
-    sets = list(combinations(range(n), min(n, budget // buckets)))
+    sets = list(largest_sets(dict.fromkeys(range(n), buckets), budget))
     proposals = [
         eager_climbed(with_buckets(streams, [buckets if i in chosen else 1 for i in range(n)])) for chosen in sets
     ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from muntin.aggregates.registry import described
 from muntin.optimizer.rewrite import Named, have, identity, is_nrr, names, names_of, with_inputs
-from muntin.optimizer.shape import is_canonical, is_internal
-from muntin.plan.exprs import Agg, Expr
+from muntin.optimizer.shape import is_internal
+from muntin.plan.exprs import Agg, Expr, conjunction, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -31,11 +32,11 @@ def prune_columns(node: Node) -> Node:
     """Cut every input of a join, a negation or a set operation to the columns that are used above it.
 
     CQL: ``SELECT a.k FROM A a [NOW] WHERE NOT EXISTS (SELECT 1 FROM B b [NOW] WHERE b.k = a.k)``. Before: ``Anti join
-    (A, B)``; after: ``Anti join (Project a.k (A), Project b.k (B))``. A query of the planner's own shape is left alone:
-    there the sources are cut anyway. DISTINCT, EXCEPT, INTERSECT and TOP k look at all columns.
+    (A, B)``; after: ``Anti join (Project a.k (A), Project b.k (B))``. DISTINCT, EXCEPT, INTERSECT and TOP k look at all
+    columns.
     """
     match node:
-        case Output() if not is_canonical(node):
+        case Output():
             return replace(node, input=_prune(node.input, have(node), False))
         case Rewindow(inner):
             return replace(node, input=replace(inner, input=_prune(inner.input, have(inner), False)))
@@ -49,7 +50,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
         case Scan() | TableScan() | Rewindow():
             return _cut(node, used) if cut and not is_nrr(node) else node
         case Filter(child, predicate):
-            return replace(node, input=_prune(child, used | names(predicate), cut))
+            filtered = replace(node, input=_prune(child, used | names(predicate), cut))
+            return _cut(filtered, used) if cut and not names(predicate) <= used else filtered
         case Project(child, exprs):
             kept = _at_least_one(tuple((n, e) for n, e in exprs if n in used), exprs)
             return Project(_prune(child, names_of(e for _, e in kept), False), kept)
@@ -59,9 +61,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
             kept_aggs = tuple((n, a) for n, a in aggs if n in used) or (aggs[:1] if not groups else ())
             below = names_of([e for _, e in groups] + _arguments(kept_aggs)) | _times(node, kept_aggs)
             return Aggregate(_prune(child, below, False), groups, kept_aggs)
-        case Join(parts, predicate):
-            wanted = used | names(predicate)
-            return replace(node, parts=tuple(_prune(p, wanted & have(p), True) for p in parts))
+        case Join():
+            return _join(node, used)
         case OuterJoin(left, right, predicate, _):
             wanted = used | names(predicate)
             return replace(node, left=_side(left, wanted), right=_side(right, wanted))
@@ -77,6 +78,21 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
             return _union(node, used)
         case _:
             return _inside(node)
+
+
+def _join(node: Join, used: Names) -> Node:
+    """The join with each window's own conditions on the window, so that columns which only those read end there."""
+    rest = conjuncts(node.predicate)
+    parts: list[Node] = []
+    for part in node.parts:
+        own = [c for c in rest if names(c) and names(c) <= have(part)] if isinstance(part, Scan) else []
+        others = used | names_of(c for c in rest if c not in own)
+        if names_of(own) <= others:  # nothing to be had
+            own = []
+        rest = [c for c in rest if c not in own]
+        parts.append(Filter(part, conjunction(own)) if own else part)
+    wanted = used | names_of(rest)
+    return Join(tuple(_prune(p, wanted & have(p), True) for p in parts), conjunction(rest))
 
 
 def _inside(node: Node) -> Node:
@@ -104,7 +120,7 @@ def _arguments(aggs: tuple[tuple[str, Agg], ...]) -> list[Expr]:
 
 def _times(node: Node, aggs: tuple[tuple[str, Agg], ...]) -> Names:
     """The event times below the node, which FIRST and LAST are by (where they have not been projected away)."""
-    if not any(a.fn in ("first", "last") for _, a in aggs):
+    if not any(described(a).dated for _, a in aggs):
         return frozenset()
     times = frozenset(f"{n.alias}.{n.stream.ts}" for n in within(node) if isinstance(n, Scan))
     return times & frozenset(name for child in (node, *node.inputs) for name in child.schema.names)

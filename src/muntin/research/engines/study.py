@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from muntin.research.engines import product_runs
+from muntin.research.engines.choose import Question, choose
 from muntin.research.engines.compare import (
     Point,
+    choice_note,
     curves,
     equal_answers,
     equal_naive,
-    own_choice,
     run_point,
-    settle,
     table,
 )
 from muntin.research.engines.engine import Engine, Query
@@ -22,65 +23,80 @@ from muntin.research.harness import Check, Outcome, Plot, Setting
 
 
 @dataclass(frozen=True)
-class Study:
-    """``trace``: of so many time units. ``choose``: the engine's own choice for a trace and a window.
+class Common:
+    """What every figure has: checks, notes, and counts that do not decide."""
 
-    ``rivals``: the engines that the own choice is held against. ``links``: how many the query reads.
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+    figures: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Study:
+    """``trace``: of so many time units. ``question``: the query's text, for the product and its optimizer.
+
+    ``rivals``: the engines that a choice is held against. ``links``: how many the query reads.
     """
 
     query: Query
     naive: Naive
     trace: Callable[[int], Trace]
     engines: tuple[Engine, ...]
-    choose: Callable[[Trace, int], Engine]
+    question: Question
     windows: tuple[int, ...]
     links: int
     rivals: tuple[str, ...] = ("NT", "DIRECT")
-    repeats: int = 2
 
     def points(self, setting: Setting) -> list[Point]:
-        """All engines and the own choice at every window. Smoke runs leave out repeats and measure fewer tuples."""
+        """All engines and the optimizer's choice at every window. Smoke runs measure fewer tuples."""
         found = []
         for window in self.windows:
             trace = self.trace(window + max(2000, min(20_000, 6_000_000 // window)) // (4 if setting.smoke else 1))
-            found.append(self._point(trace, window, 1 if setting.smoke else self.repeats))
+            found.append(self._point(trace, window))
         return found
 
-    def _point(self, trace: Trace, window: int, repeats: int) -> Point:
-        engines = (*self.engines, self.choose(trace, window))
-        return settle(self.query, trace, run_point(self.query, trace, window, engines, repeats), self.rivals)
+    def product(self, setting: Setting) -> tuple[list[product_runs.ProductPoint], list[Point]]:
+        """The product under its strategies over one more window than fills it, and an engine on the same trace."""
+        found, beside = [], []
+        for window in (self.windows[0], self.windows[-1]) if setting.smoke else self.windows:
+            trace = self.trace(2 * window)
+            found.append(product_runs.run_point(self.question.text, trace, window))
+            beside.append(run_point(self.query, trace, window, self.engines[:1]))
+        return found, beside
 
-    def common(self, points: Sequence[Point], setting: Setting) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-        """Checks of every figure (answers, own choice, real flows), and notes."""
+    def _point(self, trace: Trace, window: int) -> Point:
+        return run_point(self.query, trace, window, (*self.engines, choose(self.question, trace, window)))
+
+    def common(self, points: Sequence[Point], setting: Setting) -> Common:
+        """Answers, the product's strategies and its own choice, real flows."""
         window = 60
         trace = self.trace(240)
-        engines = (*self.engines, self.choose(trace, window))
+        engines = (*self.engines, choose(self.question, trace, window))
+        ours, beside = self.product(setting)
         checks = [
             equal_answers(points),
             equal_naive(self.query, trace, window, engines, self.naive, 240 * self.links),
-            *own_choice(points, self.rivals),
+            product_runs.equal_strategies(ours, [next(iter(p.measures.values())).log[:, 0] for p in beside]),
+            product_runs.own_choice(ours),
         ]
+        notes, figures = [*table(points), choice_note(points, self.rivals)], product_runs.figures(ours)
         if setting.shared is None:
-            return tuple(checks), (
-                *table(points),
-                "real flows: skipped, there is no directory shared beside the repository",
-            )
+            notes.append("real flows: skipped, there is no directory shared beside the repository")
+            return Common(tuple(checks), tuple(notes), figures)
         real = self._real(setting)
-        on_flows = [equal_answers(real), own_choice(real, self.rivals)[0]]
-        checks += [Check(f"on real flows: {c.criterion}", f"real flows: {c.measured}", c.ok) for c in on_flows]
-        return tuple(checks), (*table(points), *(f"real flows, {line}" for line in table(real)))
+        answers = equal_answers(real)
+        checks.append(Check(f"on real flows: {answers.criterion}", f"real flows: {answers.measured}", answers.ok))
+        notes += [*(f"real flows, {line}" for line in table(real)), f"real flows, {choice_note(real, self.rivals)}"]
+        return Common(tuple(checks), tuple(notes), figures)
 
     def _real(self, setting: Setting) -> list[Point]:
         assert setting.shared is not None
         trace = flows(setting.shared, self.links)
         trace = trace.first(2500) if setting.smoke else trace
-        return [self._point(trace, units * trace.unit, 1) for units in ((50,) if setting.smoke else (50, 200))]
+        return [self._point(trace, units * trace.unit) for units in ((50,) if setting.smoke else (50, 200))]
 
 
-def outcome(
-    name: str, points: Sequence[Point], own: Sequence[Check], common: tuple[tuple[Check, ...], tuple[str, ...]]
-) -> Outcome:
+def outcome(name: str, points: Sequence[Point], own: Sequence[Check], common: Common) -> Outcome:
     """The entry's own checks, then the common ones, with curves of work and time."""
-    checks, notes = common
     plots: tuple[Plot, ...] = curves(name, points)
-    return Outcome((*own, *checks), notes, plots)
+    return Outcome((*own, *common.checks), common.notes, plots, common.figures)

@@ -1,17 +1,16 @@
 """G4, Golab & Ozsu Appendix A: the cost equations C, G, L and H, by origin, against counted runs.
 
 C and G hold as printed. L and H let every tuple of T + tau join, but the algorithms compare times first: what has
-expired or has not come yet is looked at and goes no further. So three things are counted. (1) At tau = T/100 the
-printed L and H against the tuples looked at, where the difference is small. (2) At tau = T/10 the printed ones against
-a variant that compares no times, which is what they describe. (3) At tau = T/10 the formulas that have the difference
-(``multiway.cost``, ``count="compared"``) against the comparisons of the right algorithm; the notes say how far the
-printed ones are off there. Windows of 50 and 25 values for all four, Table 5 for C and L alone: NAIVE takes too long on
-it.
+expired or has not come yet is looked at and goes no further. So at tau = T/100 the printed L and H hold, where the
+difference is small, and at tau = T/10 they do not: they describe an algorithm that compares no times and answers
+wrongly (Table 3). The formulas that have the difference (``multiway.cost``, ``count="compared"``) are judged at the
+same tau against the comparisons of the right algorithm. Windows of 50 and 25 values for all four, Table 5 for C and L
+alone: NAIVE takes too long on it. The unit is the equations' own, tuples that inner loops look at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from muntin.optimizer.multiway import cost
 from muntin.research.harness import Check, Entry, Outcome, Setting
@@ -24,6 +23,7 @@ EVEN = streams(*[(1, 50, 25)] * 4)
 ORDER = (0, 1, 2, 3)
 TOP, SAME = by_origin(ORDER), fixed(ORDER)
 SMALL, LARGE = 0.5, 5
+TUPLES = 100_000
 
 Ratios = dict[str, list[float]]
 """Equation -> counted / predicted per origin, then in all."""
@@ -56,17 +56,16 @@ def eager_part(load: Load) -> Ratios:
 
 
 def lazy_part(load: Load) -> tuple[Ratios, Ratios]:
-    """L and H in the three ways; then the printed ones at the large tau, where they are off."""
-    s, found, off = load.streams, {}, {}
+    """L and H at a small tau and, corrected, at a large one; then the printed ones at the large one."""
+    s, found, printed = load.streams, {}, {}
     for name, orders, terms in (("L", TOP, cost.lazy_terms), ("H", SAME, cost.lazy_naive_terms)):
         small = Strategy("lazy", orders, load.ticks(SMALL))
-        large, careless = (Strategy("lazy", orders, load.ticks(LARGE), careless=c) for c in (False, True))
+        large = Strategy("lazy", orders, load.ticks(LARGE))
         found[f"{name} tau=T/100"] = ratios(looked(load, small), terms(s, ORDER, SMALL))
-        found[f"{name} tau=T/10, no times"] = ratios(looked(load, careless), terms(s, ORDER, LARGE))
         exact = sum(terms(s, ORDER, LARGE, count="compared"))
         found[f"{name} tau=T/10, corrected"] = [compared(load, large) / exact]
-        off[name] = ratios(looked(load, large), terms(s, ORDER, LARGE))
-    return found, off
+        printed[f"{name} tau=T/10, printed"] = ratios(looked(load, large), terms(s, ORDER, LARGE))
+    return found, printed
 
 
 def table_5_part(load: Load) -> Ratios:
@@ -78,30 +77,36 @@ def table_5_part(load: Load) -> Ratios:
     }
 
 
-def judge(found: Ratios, tolerance: float) -> tuple[Check, ...]:
-    """Every ratio within ``tolerance`` of 1."""
+EXPIRED_JOIN = (
+    "the printed L and H let all of T + tau join, the algorithm passes over what has expired or has not come yet; with "
+    "that difference (multiway.cost, count=compared) counted / predicted is {} on the same run"
+)
+
+
+def judge(found: Ratios, tolerance: float, reasons: Mapping[str, str] | None = None) -> tuple[Check, ...]:
+    """Every ratio within ``tolerance`` of 1. ``reasons``: why a formula is known not to hold as printed."""
+    why = reasons or {}
     return tuple(
         Check(
             f"{name}: counted / predicted within {tolerance:.0%}, by origin and in all",
             f"{name} {min(r):.3f}..{max(r):.3f}",
             all(abs(x - 1) <= tolerance for x in r),
+            why.get(name, ""),
         )
         for name, r in found.items()
     )
 
 
 def run(setting: Setting) -> Outcome:
-    """100,000 tuples; a smoke run of 12,000 allows 15 %."""
-    tuples = 12_000 if setting.smoke else 100_000
-    even, table = load_of(EVEN, tuples / 4, 4), load_of(TABLE_5, tuples / 15, 4)
-    lazy, off = lazy_part(even)
-    checks = judge({**eager_part(even), **lazy, **table_5_part(table)}, 0.15 if setting.smoke else 0.05)
-    notes = tuple(
-        f"printed {name} at tau = T/10 against the algorithm that compares times, by origin and in all: "
-        + ", ".join(f"{x:.3f}" for x in r)
-        for name, r in off.items()
-    )
-    return Outcome(checks, notes)
+    """100,000 tuples, in a smoke run too: fewer do not settle to 5 %."""
+    even, table = load_of(EVEN, TUPLES / 4, 4), load_of(TABLE_5, TUPLES / 15, 4)
+    lazy, printed = lazy_part(even)
+    reasons = {
+        name: EXPIRED_JOIN.format(", ".join(f"{x:.3f}" for x in lazy[f"{name[0]} tau=T/10, corrected"]))
+        for name in printed
+    }
+    found = {**eager_part(even), **lazy, **printed, **table_5_part(table)}
+    return Outcome(judge(found, 0.05, reasons), figures={"counted / predicted, by origin and in all": found})
 
 
 ENTRY = Entry(

@@ -1,17 +1,17 @@
 """G7, Golab & Ozsu Figure 3(b): as G6, but the fourth stream is ten times faster.
 
 The documents' formulas let all of T + tau of a window join. The algorithms compare timestamps before attributes, so
-that fewer tuples are compared and passed on, above all when new tuples are on top. Work is counted in the formulas'
-unit, comparisons of attributes, and the runs of GENERAL take the orders that ``multiway.cost`` with
-``count="compared"`` favours: new tuples on top up to a longer tau. Counted in tuples looked at (in the notes), LAZY
-stays below NAIVE for all tau up to 50: that crossing needs dead tuples that join.
+that fewer tuples are compared and passed on, above all when new tuples are on top. Measured work is operations
+(``research.unit``) at every tau, and GENERAL runs the orders of the documents' formulas, as the figure does. The
+crossing of NAIVE and LAZY needs dead tuples that join; comparisons of attributes, and GENERAL with orders that count
+the difference, are in the figures.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from muntin.optimizer.multiway.lazy_orders import general_orders
+from muntin.optimizer.multiway.search import cheapest_general
 from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
 from muntin.research.joins.lazy_curves import LazyCosts, analytic, curves
 from muntin.research.joins.measured import load_of, work
@@ -51,8 +51,9 @@ def crossings(points: dict[int, LazyCosts]) -> Crossings:
 
 @dataclass(frozen=True)
 class Counted:
-    """Comparisons per unit time, tuples looked at per unit time, and the numbers of results that the three found."""
+    """Operations, comparisons and tuples looked at per unit time, and the numbers of results that the three found."""
 
+    operations: LazyCosts
     compared: LazyCosts
     looked: LazyCosts
     results: set[int]
@@ -62,9 +63,10 @@ def counted(taus: tuple[int, ...], units: float) -> dict[int, Counted]:
     """Each algorithm on one input."""
     load, found = load_of(ONE_FAST, units, 7), {}
     for tau in taus:
-        own = general_orders(ONE_FAST, tau, count="compared").orders
+        own = cheapest_general(ONE_FAST, tau)[1]
         naive, ours, general = (work(load, each, "lazy", tau) for each in (fixed(LAST), by_origin(LAST), own))
         found[tau] = Counted(
+            LazyCosts(naive.operations, ours.operations, general.operations, own),
             LazyCosts(naive.comparisons, ours.comparisons, general.comparisons, own),
             LazyCosts(naive.accesses, ours.accesses, general.accesses, own),
             {naive.results, ours.results, general.results},
@@ -92,18 +94,34 @@ def judge_model(points: dict[int, LazyCosts]) -> tuple[Check, ...]:
 
 
 def judge_counts(found: dict[int, Counted]) -> tuple[Check, ...]:
-    """The counted work."""
-    ratios = {t: c.compared.general / min(c.compared.lazy, c.compared.naive) for t, c in found.items()}
-    first, last = found[min(found)].compared, found[max(found)].compared
+    """The counted work, in operations."""
+    ratios = {t: c.operations.general / min(c.operations.lazy, c.operations.naive) for t, c in found.items()}
+    first, last = found[min(found)].operations, found[max(found)].operations
     worst = max(ratios, key=ratios.__getitem__)
+    above = [t for t, r in ratios.items() if r > 1]
+    tau = max(found)
+    units = {"by the formulas": analytic(ONE_FAST, [tau])[tau], "in comparisons of attributes": found[tau].compared}
+    units |= {"in tuples looked at": found[tau].looked, "in operations": last}
+    told = ", ".join(f"{c.naive:.0f}/{c.lazy:.0f}/{c.general:.0f} {unit}" for unit, c in units.items())
+    early = max((r for t, r in ratios.items() if t <= 11), default=float("nan"))
+    why = (
+        "the formulas let expired tuples join; the runs look at them, compare their times and pass them over, which "
+        f"spares new tuples on top most: at tau={tau} NAIVE/LAZY/GENERAL are {told}. Up to tau = 11, where GENERAL has "
+        f"new tuples on top too, GENERAL is at most {early:.4f} of the better"
+    )
     return (
         Check(
             "counted: GENERAL <= min(LAZY, NAIVE) for all tau",
-            f"counted GENERAL/min(LAZY, NAIVE) <= {ratios[worst]:.4f} (tau={worst})",
-            ratios[worst] <= 1,
+            f"counted GENERAL/min(LAZY, NAIVE) <= {ratios[worst]:.4f} (tau={worst}), above 1 at {len(above)} of "
+            f"{len(ratios)} tau",
+            not above,
+            why,
         ),
         Check(
-            "counted: NAIVE < LAZY at tau=50", f"NAIVE/LAZY {last.naive / last.lazy:.3f} at 50", last.naive < last.lazy
+            "counted: NAIVE < LAZY at tau=50",
+            f"NAIVE/LAZY {last.naive / last.lazy:.3f} at 50",
+            last.naive < last.lazy,
+            why,
         ),
         Check("counted: NAIVE > LAZY at tau=1", f"{first.naive / first.lazy:.2f} at 1", first.naive > first.lazy),
         Check("equal results", "equal results", all(len(c.results) == 1 for c in found.values())),
@@ -113,13 +131,13 @@ def judge_counts(found: dict[int, Counted]) -> tuple[Check, ...]:
 def run(setting: Setting) -> Outcome:
     """Formulas for tau from 1 to 50, counts for some of them."""
     points = analytic(ONE_FAST, range(1, 51))
-    taus = (1, 12, 50) if setting.smoke else (1, 5, 10, 11, 12, 13, 15, 20, 30, 40, 50)
+    taus = (1, 12, 50) if setting.smoke else tuple(range(1, 51))
     found = counted(taus, 200 if setting.smoke else 1000)
     shown = {t: c.compared for t, c in found.items()}
-    notes = tuple(
-        f"NAIVE/LAZY/GENERAL {name}: {'; '.join(_told(t, getattr(c, name)) for t, c in found.items())}"
-        for name in ("compared", "looked")
-    )
+    figures = {
+        f"NAIVE/LAZY/GENERAL {name}": {t: _told(getattr(c, name)) for t, c in found.items()}
+        for name in ("operations", "compared", "looked")
+    }
     plot = Plot(
         "Figure 3(b)",
         "tau",
@@ -127,12 +145,12 @@ def run(setting: Setting) -> Outcome:
         curves(points) | curves(shown, " counted"),
         log=False,
     )
-    return Outcome((*judge_model(points), *judge_counts(found)), notes, (plot,))
+    return Outcome((*judge_model(points), *judge_counts(found)), (), (plot,), figures)
 
 
-def _told(tau: int, costs: LazyCosts) -> str:
+def _told(costs: LazyCosts) -> str:
     last = ", S4 last" if costs.orders[3] == LAST else ""
-    return f"tau={tau} {costs.naive:.0f}/{costs.lazy:.0f}/{costs.general:.0f}{last}"
+    return f"{costs.naive:.0f}/{costs.lazy:.0f}/{costs.general:.0f}{last}"
 
 
 ENTRY = Entry(

@@ -12,11 +12,13 @@ from muntin.research.joins.workload import Load, synthetic
 @dataclass(frozen=True)
 class Work:
     """Per unit time. ``comparisons``: of attributes, of tuples whose times allow it; ``accesses``: tuples looked at in
-    loops, dead and future ones too, which is what the cost model counts under lazy evaluation. ``results``: in all."""
+    loops, dead and future ones too, which is what the cost model counts under lazy evaluation. ``results``: in all.
+    ``operations``: all work (``research.unit``)."""
 
     comparisons: float
     accesses: float
     results: int
+    operations: float = 0.0
 
 
 def load_of(streams: Streams, units: float, seed: int, balanced: bool = False) -> Load:
@@ -30,4 +32,5 @@ def work(load: Load, orders: tuple[Order, ...], algorithm: Algorithm = "eager", 
     strategy = Strategy(algorithm, orders, load.ticks(interval) if interval else 0)
     found = load.measure(strategy)
     units = found.tuples / load.unit
-    return Work(found.counts.comparisons / units, found.counts.looked / units, found.counts.results)
+    c = found.counts
+    return Work(c.comparisons / units, c.looked / units, c.results, c.operations / units)

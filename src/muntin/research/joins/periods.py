@@ -1,21 +1,25 @@
-"""The thesis' join algorithms against the period Delta (5.4.3): Table 5.5's parameters, the optimal order, counted
-tuple accesses per 1,000 tuples. Delta is the interval of expiry for eager evaluation, of re-execution for the lazy
-ones."""
+"""The thesis' join algorithms against the period Delta (5.4.3): Table 5.5's parameters, the optimal order, operations
+(``research.unit``) per 1,000 tuples. The range of Delta is not in the text: here half a window. Delta is the interval
+of expiry for eager evaluation, of re-execution for the lazy ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Literal as OneOf
 
 from muntin.research.harness import Plot
+from muntin.research.joins.engine import Counts
 from muntin.research.joins.measured import load_of
 from muntin.research.joins.parameters import TABLE_5_5
 from muntin.research.joins.setting import Algorithm
 from muntin.research.joins.workload import strategy
 
 ORDER = (1, 0, 2, 3)
-DELTAS = (2, 5, 10, 15, 20, 30)
+DELTAS = (2, 5, 10, 15, 20, 30, 40, 50)
 NAMES: dict[str, Algorithm] = {"eager": "eager", "lazy": "no-restore", "lazyR": "restore"}
+
+Unit = OneOf["operations", "accesses"]
 
 Curve = dict[int, float]
 """Delta -> cost; eager has 0 too."""
@@ -23,33 +27,38 @@ Curves = dict[str, Curve]
 
 
 @cache
-def _runs(buckets: int, tuples: int) -> dict[str, dict[int, tuple[float, float]]]:
-    """Accesses and comparisons of times per 1,000 tuples."""
+def _runs(buckets: int, tuples: int) -> dict[str, dict[int, Counts]]:
     load = load_of(TABLE_5_5, tuples / 13, 36).hashed(buckets)
-    found: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in NAMES}
+    found: dict[str, dict[int, Counts]] = {name: {} for name in NAMES}
     for name, algorithm in NAMES.items():
         for delta in (0, *DELTAS) if name == "eager" else DELTAS:
             intervals = (0, delta) if name == "eager" else (delta, 0)
-            r = load.measure(strategy(load, algorithm, ORDER, *intervals))
-            found[name][delta] = 1000 * r.counts.accesses / r.tuples, 1000 * r.counts.times / r.tuples
+            found[name][delta] = load.measure(strategy(load, algorithm, ORDER, *intervals)).counts
     return found
 
 
-def costs(buckets: int, tuples: int) -> Curves:
-    """Accesses per 1,000 tuples by algorithm and Delta; the same call is measured once."""
-    return {name: {d: c for d, (c, _) in curve.items()} for name, curve in _runs(buckets, tuples).items()}
+def costs(buckets: int, tuples: int, unit: Unit = "operations") -> Curves:
+    """Operations (or accesses) per 1,000 tuples by algorithm and Delta; the same call is measured once."""
+    runs = _runs(buckets, tuples)
+    return {n: {d: 1000 * getattr(c, unit) / tuples for d, c in curve.items()} for n, curve in runs.items()}
 
 
-def restoring(tuples: int, deltas: Sequence[int]) -> Curve:
-    """lazyR with nested loops at other periods."""
-    load = load_of(TABLE_5_5, tuples / 13, 36)
-    runs = {d: load.measure(strategy(load, "restore", ORDER, d)) for d in deltas}
-    return {d: 1000 * r.counts.accesses / r.tuples for d, r in runs.items()}
+def figures(tuples: int, buckets: Sequence[int]) -> dict[str, Curves]:
+    """The costs in the unit that does not decide."""
+    return {f"accesses per 1,000 tuples, {b} buckets": costs(b, tuples, "accesses") for b in buckets}
 
 
-def with_times(buckets: int, tuples: int) -> Curves:
-    """As ``costs``, with each comparison of times as one more access."""
-    return {name: {d: c + t for d, (c, t) in curve.items()} for name, curve in _runs(buckets, tuples).items()}
+def parts(c: Counts, tuples: int) -> str:
+    """What the operations of a run are, per tuple."""
+    named = (("looks", c.looked + c.scanned), ("comparisons of times", c.times), ("visits for expiry", c.expiry))
+    return ", ".join(f"{n / tuples:.1f} {name}" for name, n in named)
+
+
+def counted(tuples: int, buckets: int, *at: tuple[str, int]) -> str:
+    """The parts of runs (algorithm, Delta): why one is dearer than another."""
+    runs = _runs(buckets, tuples)
+    told = "; ".join(f"{n} at {d}: {parts(runs[n][d], tuples)}" for n, d in at)
+    return f"operations a tuple with {buckets} bucket(s), {told}"
 
 
 def told(curves: Curves) -> str:
@@ -60,4 +69,4 @@ def told(curves: Curves) -> str:
 def plot(name: str, curves: Curves) -> Plot:
     """The figure."""
     series = {n: [(float(d), c) for d, c in curve.items()] for n, curve in curves.items()}
-    return Plot(name, "Delta", "tuple accesses per 1,000 tuples", series, log=False)
+    return Plot(name, "Delta", "operations per 1,000 tuples", series, log=False)

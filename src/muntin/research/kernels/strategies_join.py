@@ -39,6 +39,7 @@ def _probe(events, view, answer, other, i, exp, link, positive, now, w):  # type
         if other[n + KEY] == key:
             one, two = (i, other[n + ID]) if link == 0 else (other[n + ID], i)
             until = min(exp, other[n + EXP])
+            w[PROBES] += 1  # a comparison of times
             if not positive:
                 retract(view, answer, mix(one, two), until, one, two, w)
             elif other[n + EXP] > now:  # expired tuples wait here for the lazy expiry

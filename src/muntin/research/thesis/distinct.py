@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from muntin.research.engines import naive
-from muntin.research.engines.choose import choose, distinct_question
+from muntin.research.engines.choose import distinct_question
 from muntin.research.engines.compare import Point
 from muntin.research.engines.engine import DIRECT, NT, UPA, distinct_of
 from muntin.research.engines.study import Study
@@ -23,10 +23,9 @@ def study(column: str, setting: Setting) -> Study:
         naive.distinct_of(column),
         lambda units: synthetic(units, 1),
         (NT, DIRECT, UPA),
-        lambda trace, window: choose(distinct_question(column), trace, window),
+        distinct_question(column),
         SMOKE[column] if setting.smoke else WINDOWS,
         1,
-        repeats=1,
     )
 
 

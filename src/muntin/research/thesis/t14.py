@@ -1,8 +1,8 @@
 """T14, thesis Figure 3.8: processing cost of Query 1 with protocol = ftp (few results).
 
-Deviations: a synthetic trace (``engines.workload``) and windows of 125 to 2,000 time units, not 2,000 and more; counted
-tuple accesses decide, processor time stands beside them. The view of the result is expired at every instant, so that
-the answer is right at every instant; the sides of the join every 5 % of the window. Every engine probes the other side
+Deviations: a synthetic trace (``engines.workload``) and windows of 125 to 2,000 time units, not 2,000 and more;
+operations decide, processor time stands beside them. The view of the result is expired at every instant, so that the
+answer is right at every instant; the sides of the join every 5 % of the window. Every engine probes the other side
 through the same hash table with 10 partitions, so they differ in how tuples leave. "Small and medium" windows are those
 up to the middle of the list.
 """
@@ -10,7 +10,7 @@ up to the middle of the list.
 from __future__ import annotations
 
 from muntin.research.engines import naive
-from muntin.research.engines.choose import choose, join_question
+from muntin.research.engines.choose import join_question
 from muntin.research.engines.compare import Point, slope
 from muntin.research.engines.engine import DIRECT, NT, UPA, join_of
 from muntin.research.engines.study import Study, outcome
@@ -27,7 +27,7 @@ def study(windows: tuple[int, ...] = (125, 250, 500, 1000, 2000)) -> Study:
         naive.join_of(FTP),
         lambda units: synthetic(units, 2),
         (NT, DIRECT, UPA),
-        lambda trace, window: choose(join_question(FTP), trace, window),
+        join_question(FTP),
         windows,
         2,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muntin.research.engines import naive
-from muntin.research.engines.choose import choose, join_question
+from muntin.research.engines.choose import join_question
 from muntin.research.engines.compare import Point
 from muntin.research.engines.engine import DIRECT, NT, UPA, UPA50, join_of
 from muntin.research.engines.study import Study, outcome
@@ -25,7 +25,7 @@ def study(windows: tuple[int, ...] = (2000, 4000, 8000, 16_000)) -> Study:
         naive.join_of(TELNET),
         lambda units: synthetic(units, 2),
         (NT, DIRECT, replace(UPA, name="UPA(10)"), UPA50),
-        lambda trace, window: choose(join_question(TELNET), trace, window),
+        join_question(TELNET),
         windows,
         2,
     )

@@ -1,6 +1,6 @@
 """T16, thesis Figure 3.10: processing cost of Query 2, distinct source addresses (about 1,650).
 
-Deviations: a synthetic trace; windows of 2,500 to 40,000 time units; counted tuple accesses decide. Values are
+Deviations: a synthetic trace; windows of 2,500 to 40,000 time units; operations decide. Values are
 looked up
 through a hash table with 10 partitions in every engine. DIRECT keeps its base window in arrival order, which is its
 order of expiry, so only its results are looked through at every arrival. NT's hash chains grow at their heads, as

@@ -1,0 +1,44 @@
+"""``muntin explain JOB.toml``: the graph of all queries of a job file, with what they share."""
+
+from __future__ import annotations
+
+from muntin.cli import wiring
+from muntin.cli.failures import CONTEXT
+from muntin.cli.job import Job
+from muntin.cli.streams import inputs_of, offline_catalog
+from muntin.core.errors import ConfigError
+from muntin.cql.binder import bind
+from muntin.dataflow.explain import explain_graph
+from muntin.dataflow.graph import Graph
+from muntin.dataflow.planner import plan_query
+from muntin.plan.catalog import Catalog
+
+
+def job_graph(job: Job, form: str) -> str:
+    """EXPLAIN of a job. Streams and tables of local Parquet need no JVM. Raises ConfigError where there is no query."""
+    if not job.queries:
+        raise ConfigError(f"{job.path}: there is no [[query]] to explain")
+    catalog = offline_catalog(inputs_of(job, []))
+    return _on_spark(job, form) if catalog is None else _offline(job, catalog, form)
+
+
+def _offline(job: Job, catalog: Catalog, form: str) -> str:
+    from muntin.session import query_options
+
+    plans = []
+    for part in job.queries:
+        text = CONTEXT.reading(job.text(part), wiring.origin(job, part))
+        plans.append(plan_query(bind(text, catalog, query_options(wiring.options_of(part)))))
+    return explain_graph(form, Graph.of(plans), [part.name for part in job.queries])
+
+
+def _on_spark(job: Job, form: str) -> str:
+    session = wiring.open_session(job.session)
+    try:
+        wiring.register(session, inputs_of(job, []), live=False)
+        for part in job.queries:
+            text = CONTEXT.reading(job.text(part), wiring.origin(job, part))
+            session.sql(text, name=part.name, **wiring.options_of(part))
+        return session.explain(form=form)
+    finally:
+        session.spark.stop()

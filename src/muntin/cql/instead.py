@@ -1,0 +1,126 @@
+"""What people write who know other dialects, and what is written here instead: the words of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from sqlglot import exp
+
+_WINDOWS = (
+    "a window stands at its stream: for TUMBLE(ts, size) write FROM s [RANGE size SLIDE size], for "
+    "HOP(ts, slide, size) or window(ts, size, slide) write FROM s [RANGE size SLIDE slide], as in "
+    "[RANGE 5 MINUTES SLIDE 1 MINUTE]; column ts of the result is the window's end, and option "
+    'bounds="start" takes the rows of [start, end) as they do'
+)
+_SESSIONS = (
+    "windows of sessions are not supported: windows are of time, [RANGE 10 MINUTES], or of rows, "
+    "[PARTITION BY k ROWS 10]"
+)
+_JSON = (
+    "texts of JSON are not taken apart here: do it in the DataFrame that is registered, as in "
+    "df.withColumn('a', get_json_object('doc', '$.a')), or give the source a schema"
+)
+_ARRAYS = (
+    "arrays, maps and structs are not taken apart here: do it in the DataFrame that is registered, as in "
+    "df.withColumn('first', df.s[0])"
+)
+_DAYS = "add to a timestamp, as in CAST(d AS TIMESTAMP) + INTERVAL 3 DAYS, and subtract two timestamps for an INTERVAL"
+_MONTHS = "months have no fixed length: write days, as in t + INTERVAL 30 DAYS, or group by DATE_TRUNC('MONTH', t)"
+_CLOCK = "a query has no clock but event time: column ts of a result is its instant, and FROM s [NOW] its newest rows"
+_OVER = (
+    "OVER is not supported: aggregates are over the window of their stream, as in SELECT k, AVG(x) FROM s "
+    "[RANGE 5 MINUTES] GROUP BY k (for PARTITION BY k ... RANGE BETWEEN INTERVAL 5 MINUTES PRECEDING ...) or FROM s "
+    "[ROWS 10] (for ROWS BETWEEN 9 PRECEDING ...)"
+)
+_RANKS = (
+    "rows have no numbers: the first 10 of an answer are ORDER BY ... LIMIT 10, the last 10 of each k a window "
+    "[PARTITION BY k ROWS 10]"
+)
+_EXACT = "answers are exact here: write QUANTILE(x, 0.9)"
+_PERCENTILE = "write QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
+_TEXT = "COLLECT(x) gives the values as an array"
+_OWN = "register one of your own with session.aggregate(name, ...)"
+
+_BY_NAME: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("window", "tumble", "hop", "cumulate", "tumbling", "hopping", "window_time", "tumble_start",
+         "tumble_end", "hop_start", "hop_end"), _WINDOWS
+    ),
+    **dict.fromkeys(("session", "session_window", "session_start", "session_end"), _SESSIONS),
+    **dict.fromkeys(
+        ("json_extract", "json_extract_scalar", "get_json_object", "json_value", "json_query", "from_json", "to_json",
+         "json_tuple", "parse_json"), _JSON
+    ),
+    **dict.fromkeys(
+        ("element_at", "try_element_at", "explode", "posexplode", "array_size", "cardinality", "array_contains",
+         "named_struct", "struct", "array", "map", "split", "flatten"), _ARRAYS
+    ),
+    **dict.fromkeys(("date_add", "dateadd", "date_sub", "datediff", "date_diff", "timestampadd"), _DAYS),
+    **dict.fromkeys(("timestampdiff", "timestamp_diff"), "subtract them, as in t2 - t1 > INTERVAL 5 MINUTES"),
+    **dict.fromkeys(("add_months", "months_between", "last_day", "next_day"), _MONTHS),
+    **dict.fromkeys(("trunc",), "write CAST(DATE_TRUNC('MONTH', d) AS DATE)"),
+    **dict.fromkeys(
+        ("now", "current_timestamp", "current_date", "current_time", "localtimestamp", "curdate", "getdate"), _CLOCK
+    ),
+    **dict.fromkeys(
+        ("unix_timestamp", "to_unix_timestamp"),
+        "times are no numbers: compare them with times, and differences with an INTERVAL",
+    ),
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "nth_value"), _RANKS),
+    **dict.fromkeys(
+        ("lag", "lead"), "the rows before are in a window: FIRST(x) over [ROWS 2] is the value before the newest"
+    ),
+    **dict.fromkeys(("percentile_cont", "percentile_disc"), _PERCENTILE),
+    **dict.fromkeys(("percentile_approx", "approx_percentile", "approx_quantile", "quantile_approx"), _EXACT),
+    **dict.fromkeys(
+        ("approx_count_distinct", "approx_distinct", "hll"), "answers are exact here: write COUNT(DISTINCT x)"
+    ),
+    **dict.fromkeys(("any_value", "some_value"), "write FIRST(x) or MIN(x)"),
+    **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_join"), _TEXT),
+    **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),
+    **dict.fromkeys(
+        ("date_format", "to_char"), "times have no formats here: write CAST(t AS STRING), YEAR(t), MONTH(t) or DAY(t)"
+    ),
+}  # fmt: skip
+
+
+def for_function(name: str) -> str | None:
+    """What to write instead of a function that is not here; None where nothing is known."""
+    return _BY_NAME.get(name.lower())
+
+
+def for_call(texts: Sequence[str]) -> tuple[int, str] | None:
+    """The first call of such a function among the words of a text that does not parse: its number, and the message."""
+    for i, (name, after) in enumerate(pairwise(texts)):
+        words = for_function(name) if after == "(" else None
+        if words is not None:
+            return i, not_here(name, words)
+    return None
+
+
+def not_here(name: str, words: str) -> str:
+    """The message about a function."""
+    return f"there is no {name.upper()} here: {words}"
+
+
+def for_node(node: exp.Expr) -> str | None:
+    """The message about a construct that is not here; None where nothing is known."""
+    match node:
+        case exp.Window():
+            called = node.this.meta.get("called") or (node.this.sql_name() if isinstance(node.this, exp.Func) else "")
+            words = for_function(called) if for_function(called) in (_RANKS, _BY_NAME["lag"]) else None
+            return f"{_OVER}; {words}" if words else _OVER
+        case exp.Bracket() | exp.Dot() | exp.Array() | exp.Struct() | exp.Map():
+            return f"subscripts and fields are not supported: {_ARRAYS}; of a string, write SUBSTRING(s, 1, 1)"
+        case exp.JSONExtract() | exp.JSONExtractScalar():
+            return f"paths into JSON are not supported: {_JSON}"
+        case exp.Tuple():
+            return (
+                "(a, b) stands left of IN (SELECT ...) alone: compare one by one, as in a = 1 AND b = 2, and count "
+                "distinct pairs with COUNT(DISTINCT a, b)"
+            )
+        case exp.WithinGroup():
+            return f"WITHIN GROUP goes with PERCENTILE_CONT(q) and one ascending key: {_PERCENTILE}"
+        case _:
+            return None

@@ -1,0 +1,232 @@
+"""The durable plan: what a pipeline's checkpoint says of its queries and vertices, and how a run takes it up again.
+
+State is named by vertex, so whatever leaves a query's vertices as they are leaves their state: hints, aliases, output
+names, neighbours. What makes other vertices of the same question (another version's planner, a rule switched off,
+another strategy) goes on with the plan as it was stored. What asks another question starts with empty windows only when
+the user says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from typing import Literal as OneOf
+
+from muntin.core.errors import ConfigError, StoreError
+from muntin.dataflow.builder import Places, Spread
+from muntin.dataflow.codec import decode, encode
+from muntin.dataflow.explain.words import words_of
+from muntin.dataflow.graph import Graph, QueryPlan, Vertex
+from muntin.dataflow.lowering.query import lower
+from muntin.operators.source import Source
+from muntin.operators.time_window import meaning_of
+from muntin.plan.catalog import Stream
+from muntin.plan.nodes import BoundQuery, Scan
+from muntin.plan.rewriting import map_scans
+
+OnChange = OneOf["refuse", "refill"]
+"""What to do when a query asks another question than at the checkpoint: refuse to start, or start what is new with
+empty windows."""
+
+
+@dataclass(frozen=True)
+class DurableVertex:
+    """A vertex with state: the first batch that has it, its level, how its inputs are spread, what it does."""
+
+    since: int
+    level: int
+    places: tuple[Spread, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class DurableQuery:
+    """A query: its text, options by name, the id of its question (``question_of``) and its plan as JSON."""
+
+    text: str
+    options: Mapping[str, Any]
+    question: str
+    root: str
+    plan: Any
+
+
+@dataclass(frozen=True)
+class DurablePlan:
+    """What runs from ``batch`` on, by the release ``version``."""
+
+    batch: int
+    version: str
+    vertices: Mapping[str, DurableVertex] = field(default_factory=dict)
+    queries: Mapping[str, DurableQuery] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query to be run: bound, and how it is planned where vertices already have their places."""
+
+    bound: BoundQuery
+    plan: Callable[[Places], QueryPlan]
+
+
+@dataclass(frozen=True)
+class TakenUp:
+    """How the queries of a run take up what a checkpoint has. ``notes``: by query what its user should know."""
+
+    plans: Mapping[str, QueryPlan]
+    durable: DurablePlan
+    notes: Mapping[str, str]
+
+    @property
+    def since(self) -> Mapping[str, int]:
+        """By vertex the first batch that has it."""
+        return {id: v.since for id, v in self.durable.vertices.items()}
+
+
+def take_up(
+    before: DurablePlan | None, asked: Mapping[str, Asked], batch: int, version: str, on_change: OnChange = "refuse"
+) -> TakenUp:
+    """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``.
+
+    Raises ConfigError where a query asks another question than it did and would start over.
+    """
+    places = Places((id, v.places) for id, v in before.vertices.items()) if before else Places()
+    known = frozenset(before.vertices) if before else frozenset()
+    plans, notes = {}, {}
+    for name, query in asked.items():
+        plan = query.plan(places)
+        old = before.queries.get(name) if before else None
+        if old is not None and (new := _new(plan, known)):
+            plan, note = _gone_on(name, query, plan, old, new, on_change)
+            notes[name] = note
+        elif before is not None and (new := _new(plan, known)):
+            notes[name] = f"new: {len(new)} of its operators begin in batch {batch} with empty windows"
+        plans[name] = plan
+    return TakenUp(plans, _durable(plans, asked, before, places, batch, version), notes)
+
+
+def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
+    """What those operators do that have state and were not there before."""
+    graph = plan.graph
+    return [words_of(graph, i) for i in graph.stateful if graph.vertices[i].id not in known]
+
+
+def _gone_on(
+    name: str, asked: Asked, plan: QueryPlan, old: DurableQuery, new: list[str], on_change: OnChange
+) -> tuple[QueryPlan, str]:
+    """The plan of a query that has vertices which were not there before, and a word to its user."""
+    if old.question == question_of(asked.bound):
+        return _stored(name, plan, old), "goes on with its plan as it was stored: the new one would begin anew"
+    if on_change == "refuse":
+        raise ConfigError(
+            f"query {name!r} asks another question than at the checkpoint (then: {' '.join(old.text.split())}); "
+            f"{len(new)} of its operators would start with empty windows: {'; '.join(new)}. Put its text and options "
+            "(bounds, zone, origin, granule) back, give the new query another name, or start with "
+            'on_change="refill" to let those windows fill from now on'
+        )
+    return plan, f"changed: {len(new)} of its operators begin anew with empty windows: {'; '.join(new)}"
+
+
+def _stored(name: str, plan: QueryPlan, old: DurableQuery) -> QueryPlan:
+    """The stored plan under the query's present names and hints."""
+    try:
+        stored = decode(old.plan)
+    except StoreError as e:
+        raise StoreError(
+            f"query {name!r} cannot go on from the checkpoint: {e}. Use the release that wrote it, or start with "
+            'on_change="refill" and another name'
+        ) from e
+    streams = {s.name: s for s in plan.streams}
+    vertices = tuple(_reading(v, streams) for v in stored.vertices)
+    return replace(
+        plan, vertices=vertices, root=stored.root, ticks=stored.ticks, horizon=stored.horizon,
+        shown=stored.shown, order=stored.order,
+    )  # fmt: skip
+
+
+def _reading(vertex: Vertex, streams: Mapping[str, Stream]) -> Vertex:
+    """A stored vertex that reads the stream as it is registered now."""
+    if not isinstance(vertex.op, Source) or vertex.op.stream.name not in streams:
+        return vertex
+    return replace(vertex, op=replace(vertex.op, stream=streams[vertex.op.stream.name]))
+
+
+def question_of(bound: BoundQuery) -> str:
+    """The id of what a query asks, whatever its hints, aliases and output names are and however it is optimized."""
+    root = map_scans(bound.root, _without_hints)
+    plain = replace(bound, root=root, options=meaning_of(bound.options))
+    found = lower(plain)
+    return found.id + ("+" if found.shows_op else "")
+
+
+def _without_hints(scan: Scan) -> Scan:
+    return replace(scan, stream=replace(scan.stream, rate=None))
+
+
+def _durable(
+    plans: Mapping[str, QueryPlan],
+    asked: Mapping[str, Asked],
+    before: DurablePlan | None,
+    places: Places,
+    batch: int,
+    version: str,
+) -> DurablePlan:
+    graph = Graph.of(list(plans.values()))
+    known, spread = before.vertices if before else {}, dict(places.items())
+    vertices = {}
+    for number in graph.stateful:
+        v = graph.vertices[number]
+        since = known[v.id].since if v.id in known else batch
+        where = spread.get(v.id) or (known[v.id].places if v.id in known else ())
+        vertices[v.id] = DurableVertex(since, graph.levels[number], where, words_of(graph, number))
+    queries = {
+        name: DurableQuery(
+            asked[name].bound.text, _options(plan), question_of(asked[name].bound), plan.id,
+            encode(replace(plan, functions=())),
+        )
+        for name, plan in plans.items()
+    }  # fmt: skip
+    return DurablePlan(batch, version, vertices, queries)
+
+
+def _options(plan: QueryPlan) -> dict[str, Any]:
+    return {k: v for k, v in vars(plan.options).items() if v is not None}
+
+
+def to_json(plan: DurablePlan) -> dict[str, Any]:
+    """The plan as plain values."""
+    vertices = {
+        id: {"since": v.since, "level": v.level, "places": [_spread_json(p) for p in v.places], "words": v.words}
+        for id, v in plan.vertices.items()
+    }
+    queries = {n: vars(q) | {"options": dict(q.options)} for n, q in plan.queries.items()}
+    return {"batch": plan.batch, "version": plan.version, "vertices": vertices, "queries": queries}
+
+
+def from_json(value: Mapping[str, Any]) -> DurablePlan:
+    """What ``to_json`` made. Raises StoreError for a plan of another shape."""
+    try:
+        vertices = {
+            id: DurableVertex(v["since"], v["level"], tuple(_spread(p) for p in v["places"]), v["words"])
+            for id, v in value["vertices"].items()
+        }
+        queries = {
+            n: DurableQuery(q["text"], q["options"], q["question"], q["root"], q["plan"])
+            for n, q in value["queries"].items()
+        }
+        return DurablePlan(value["batch"], value["version"], vertices, queries)
+    except (KeyError, TypeError, AttributeError) as e:
+        raise StoreError(f"the durable plan has another shape than this version reads: {e!r}") from e
+
+
+def _spread_json(spread: Spread) -> Any:
+    return list(spread) if isinstance(spread, tuple) else spread
+
+
+def _spread(value: Any) -> Spread:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def newest_before(plans: Iterable[DurablePlan], batch: int) -> DurablePlan | None:
+    """The plan that ran the batch before ``batch``; None if there is none."""
+    return max((p for p in plans if p.batch < batch), key=lambda p: p.batch, default=None)

@@ -1,0 +1,1 @@
+"""Lowering: each logical node becomes vertices over weighted interval rows (``query`` lists the identities)."""

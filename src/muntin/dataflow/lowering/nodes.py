@@ -1,0 +1,223 @@
+"""Questions about plan nodes and conditions that planning asks; pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from muntin.aggregates.registry import described
+from muntin.core.schema import Schema
+from muntin.core.time import MICROSECOND
+from muntin.dataflow.values import Named, Value
+from muntin.operators.operator import Begins
+from muntin.plan.catalog import Stream
+from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, map_columns
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    BoundQuery,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TableScan,
+    walk,
+    within,
+)
+from muntin.plan.windows import Range, Rows, Window
+
+
+def begins_of(query: BoundQuery) -> Begins:
+    """The streams whose first row begins a query, and when that enters; tables begin nothing."""
+    found: dict[str, int] = {}
+    for scan in (n for n in walk(query.root) if isinstance(n, Scan)):
+        if not (scan.stream.static or scan.stream.silent):
+            late = query.options.bounds == "start" and isinstance(scan.window, Range) and scan.window.rows is None
+            found[scan.stream.name] = min(found.get(scan.stream.name, MICROSECOND), MICROSECOND if late else 0)
+    for table in (n.table for n in walk(query.root) if isinstance(n, TableScan)):
+        if table.kind == "relation":
+            found[table.name] = 0
+    return tuple(sorted(found.items()))
+
+
+def domain_of(query: BoundQuery) -> tuple[str, ...]:
+    """The streams that share one time: where one of them may fall idle all of the query's, else ()."""
+    return streams_of(query) if any(s.idle_after is not None for s in _sources(query)) else ()
+
+
+def streams_of(query: BoundQuery) -> tuple[str, ...]:
+    """The names of the query's streams and tables' feeds, static ones excepted."""
+    return tuple(sorted({s.name for s in _sources(query) if not s.static}))
+
+
+def _sources(query: BoundQuery) -> list[Stream]:
+    scans = [n.stream for n in walk(query.root) if isinstance(n, Scan)]
+    return scans + [n.table.feed for n in walk(query.root) if isinstance(n, TableScan)]
+
+
+def cannot_cancel(node: Node) -> bool:
+    """Whether no two changes of an instant are of equal rows: all groups and values of an aggregate are shown."""
+    match node:
+        case Project(Aggregate() as below, exprs) | Project(Filter(Aggregate() as below), exprs):
+            plain = {e.name for _, e in exprs if isinstance(e, Column)}
+            return set(below.schema.names) <= plain
+        case _:
+            return False
+
+
+def shows_every_time(node: Node) -> bool:
+    """Whether the output has the event time of every window: then equal rows start together, and none is netted
+    away."""
+    if not isinstance(node, Project):
+        return False
+    below = list(within(node))
+    if not all(isinstance(n, Project | Filter | Join | Scan) for n in below[1:]):
+        return False
+    plain = {e.name for _, e in node.exprs if isinstance(e, Column)}
+    scans = [n for n in below if isinstance(n, Scan)]
+    plainly = not any(isinstance(n, Project) for n in below[1:])
+    return plainly and all(f"{s.alias}.{s.stream.ts}" in plain and not is_internal(s.window) for s in scans)
+
+
+INT, BOOL = pa.int64(), pa.bool_()
+"""Types of counts and of conditions."""
+
+ONE = Literal(1, INT)
+
+
+class Shape:
+    """Stands for an input of which only the schema matters, and ``inputs`` whose columns it has."""
+
+    def __init__(self, schema: Schema, *inputs: Node) -> None:
+        self.schema, self.inputs = schema, inputs
+
+
+def leaves(node: Node) -> list[Node]:
+    """Windows and tables below the node, from left to right; a window on an output counts as one."""
+    if isinstance(node, Scan | TableScan | Rewindow):
+        return [node]
+    return [leaf for child in node.inputs for leaf in leaves(child)]
+
+
+def is_nrr(node: Node) -> bool:
+    """Whether the node is a non-retroactive relation."""
+    return isinstance(node, TableScan) and node.table.kind == "nrr"
+
+
+def windows_of(node: Node) -> list[Window]:
+    """The windows of the node, not those inside windowed sub-queries."""
+    return [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
+
+
+def is_internal(window: Window) -> bool:
+    """Whether results over the window stay when its rows expire (thesis 3.3.2)."""
+    return isinstance(window, Range) and window.internal
+
+
+def has_internal(node: Node) -> bool:
+    """Whether a window of the node is INTERNAL."""
+    return any(map(is_internal, windows_of(node)))
+
+
+def renews(node: Node) -> bool:
+    """Whether a row of the node may come back at the instant at which it expires: another duplicate takes its place."""
+    return any(isinstance(n, Distinct | SemiJoin | Apply) for n in within(node))
+
+
+def _fires(window: Window) -> bool:
+    return (isinstance(window, Rows) and window.slide is not None) or (
+        isinstance(window, Range) and window.rows is not None
+    )
+
+
+def fires_late(node: Node) -> Node | None:
+    """The node if some of its windows get their first row later than the streams below: windows of rows with SLIDE are
+    empty until they first fire, windows on an output until something comes out."""
+    late = [n for n in leaves(node) if isinstance(n, Rewindow) or (isinstance(n, Scan) and _fires(n.window))]
+    return node if late else None
+
+
+def continual(node: Node) -> Node:
+    """The query with its windows' SLIDE forgotten."""
+    match node:
+        case Scan(window=Range() as window) | Rewindow(window=Range() as window):
+            return replace(node, window=replace(window, slide=None))
+        case Scan() | TableScan() | Rewindow():
+            return node
+        case Join(parts):
+            return replace(node, parts=tuple(continual(p) for p in parts))
+        case SemiJoin() | OuterJoin() | SetOp() | Apply():
+            return replace(node, left=continual(node.left), right=continual(node.right))
+        case _:
+            return replace(node, input=continual(node.input))
+
+
+def unslid(leaf: Node) -> Node:
+    """The leaf, its window without its SLIDE in time."""
+    match leaf:
+        case Scan(window=Range() as window) | Rewindow(window=Range() as window):
+            return replace(leaf, window=replace(window, slide=None))
+        case Scan(window=Rows() as window) | Rewindow(window=Rows() as window):
+            return replace(leaf, window=replace(window, every=None))
+        case _:
+            return leaf
+
+
+def all_columns(value: Value) -> Named:
+    """Every column of a value, as it is."""
+    return columns(value.schema)
+
+
+def columns(schema: Schema) -> Named:
+    """Every column of a schema, as it is."""
+    return tuple((f.name, Column(f.name, f.type)) for f in schema)
+
+
+def names_of(e: Expr) -> set[str]:
+    """Names of the columns that an expression reads."""
+    return {c.name for c in columns_of(e)}
+
+
+def renamed_columns(e: Expr, names: dict[str, str]) -> Expr:
+    """The expression with columns renamed."""
+    return map_columns(e, lambda c: Column(names.get(c.name, c.name), c.type))
+
+
+def default_of(agg: Agg) -> Expr:
+    """What an aggregate over no rows is."""
+    return Literal(described(agg).empty, agg.type)
+
+
+def multiplicity(kind: str, ours: Expr, theirs: Expr) -> Expr:
+    """How many copies of a row a set operation keeps, from its counts on both sides."""
+    zero = Literal(0, INT)
+    extra = Call("sub", (ours, theirs), INT)
+    both = Call("least", (ours, theirs), INT)
+    match kind:
+        case "except_all":
+            return Call("greatest", (extra, zero), INT)
+        case "except":  # one row on the right takes every copy away
+            none = Call("eq", (theirs, zero), BOOL)
+            return Call("case", (none, Call("least", (ours, ONE), INT), zero), INT)
+        case "intersect_all":
+            return both
+        case _:
+            return Call("least", (both, ONE), INT)
+
+
+def equality(condition: Expr, mine: set[str], theirs: set[str]) -> tuple[Expr, Expr] | None:
+    """(left term, right term) of an equality between the two sides."""
+    match condition:
+        case Call("eq", (a, b)) if names_of(a) and names_of(b):
+            if names_of(a) <= mine and names_of(b) <= theirs:
+                return a, b
+            if names_of(b) <= mine and names_of(a) <= theirs:
+                return b, a
+    return None

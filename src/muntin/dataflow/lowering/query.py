@@ -1,0 +1,425 @@
+"""Planning of any query: each node becomes operators over weighted interval rows.
+
+Everything reduces to a few linear operators. With L - X for a merge of L and X with weight -1::
+
+    distinct       interval rows that follow one another (unsigned rows), or counts by row
+    L semi R       L join distinct(keys of R)                  (equality), or
+                   L join distinct(L columns of (L join R))    (any predicate)
+    L anti R       L - (L semi R)
+    L left R       (L join R) + (L anti R, padded with NULLs)
+    L except all R multiplicity max(l - r, 0) of each row, from counts by row
+    scalar query   L left (aggregate of (distinct(L columns used) join R)), counts defaulting to 0
+    EXISTS, IN     inside an expression: counts of a scalar query
+    INTERNAL       the join of the windows, each row living until its external parts expire
+
+so one join, one aggregate and one way to expire rows serve the whole language, and a retraction is a row of weight -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal as OneOf
+
+from muntin.aggregates.registry import described, folds
+from muntin.core.errors import UnsupportedError
+from muntin.dataflow.builder import Places
+from muntin.dataflow.graph import QueryPlan, Vertex, column_name
+from muntin.dataflow.lowering.internal import only_windows
+from muntin.dataflow.lowering.negation import Negation
+from muntin.dataflow.lowering.nodes import (
+    cannot_cancel,
+    continual,
+    fires_late,
+    has_internal,
+    is_internal,
+    is_nrr,
+    leaves,
+    renews,
+    shows_every_time,
+    unslid,
+    windows_of,
+)
+from muntin.dataflow.routes import Here
+from muntin.dataflow.values import Loose, Names, Placed, Value, loose, table
+from muntin.operators.compute import Compute
+from muntin.operators.endless import Endless
+from muntin.operators.fired_window import FiredWindow
+from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.insertions import Insertions
+from muntin.operators.net import Net
+from muntin.operators.one_sign import OneSign
+from muntin.operators.restore import Restore
+from muntin.operators.rewind import Rewind
+from muntin.operators.rows_window import RowsWindow
+from muntin.operators.snap import Snap
+from muntin.operators.time_window import meaning_of
+from muntin.operators.top_rows import TopRows
+from muntin.optimizer.presence import never_null
+from muntin.plan.exprs import Call, Column, Expr, pair
+from muntin.plan.nodes import (
+    Aggregate,
+    Apply,
+    BoundQuery,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Output,
+    Project,
+    Rewindow,
+    Scan,
+    SemiJoin,
+    SetOp,
+    TableScan,
+    TopK,
+    reaches,
+    ticks_of,
+    walk,
+)
+from muntin.plan.windows import Range, Rows, Ticks, Unbounded, moves_with_rows, own_ticks
+
+
+def lower(query: BoundQuery, places: Places | None = None) -> QueryPlan:
+    """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered).
+
+    Raises UnsupportedError for what no operator does yet.
+    """
+    return _Lowering(query, Places() if places is None else places).run()
+
+
+class _Lowering(Negation):
+    """One match over the nodes, and the outputs."""
+
+    def __init__(self, query: BoundQuery, places: Places) -> None:
+        super().__init__(query, places)
+        self.scope: Node = query.root
+        """The query being lowered: the whole one, or the inside of a window on results."""
+
+    def run(self) -> QueryPlan:
+        root = self.query.root
+        top = _ordered(root)
+        result = self.output(root) if top is None else self._first_rows(root, top)
+        if not isinstance(result.edge.route, Here):  # rows that only change shards: something must receive them
+            result = self.build.apply(Compute(), [result], result.schema, result.signed)
+        vertices, place = _reachable(self.build.vertices, result.edge.vertex)
+        present = tuple(n for n in root.schema.names if n in never_null(root))
+        horizon = tuple(reaches(root, self.query.options))
+        ticks = ticks_of(root, self.query.options)
+        found = QueryPlan(
+            vertices, place, self.query.options, ticks, root.schema, root.kind == "changes", present=present,
+            horizon=horizon,
+        )  # fmt: skip
+        if top is None:
+            return found
+        names = Names(result)
+        keys = ((e, d, first) for e, d, first in top.keys if isinstance(e, Column))
+        order = tuple((names.column(e.name), descending, first) for e, descending, first in keys)
+        return replace(found, shown=names.columns(root.schema.names), order=order)
+
+    def _first_rows(self, root: Output, top: TopK) -> Placed:
+        """The output of ORDER BY ... LIMIT, with the columns that it is ordered by; changes are those of the columns
+        that are shown."""
+        if root.kind == "rstream" or top.schema.names == root.schema.names:
+            return self.output(replace(root, input=top))
+        changes = self.output(replace(root, input=top, kind="changes"))
+        net = Net(Names(changes).columns(root.schema.names))
+        shown = self.build.apply(net, [changes], changes.schema, True)
+        if root.kind == "changes":
+            return shown
+        one = OneSign(1 if root.kind == "istream" else -1)
+        return self.build.apply(one, [shown], shown.schema, True)
+
+    def output(self, node: Output) -> Placed:
+        """What the query shows: snapshots, or changes of one sign or both."""
+        around, self.scope = self.scope, node.input
+        shown = self._shown(node, ticks_of(node, self.query.options))
+        self.scope = around
+        return shown
+
+    def _shown(self, node: Output, ticks: Ticks | None) -> Placed:
+        match node.kind:
+            case "rstream":
+                return self._dateless(self.snapshots(node.input, ticks), node)
+            case "changes":
+                return self._dateless(self.changes(node.input, ticks), node)
+            case "istream" | "dstream":
+                return self.one_sign(node, ticks)
+            case "istream_restore" | "rstream_restore":
+                return self.restored(node, ticks)
+
+    def _dateless(self, shown: Placed, node: Output) -> Placed:
+        """Results without their expiry where another duplicate may take a row's place: the answer does not show it."""
+        if not (self.query.options.exp and renews(node.input)):
+            return shown
+        return self.build.apply(Endless(), [shown], shown.schema, shown.signed)
+
+    def snapshots(self, node: Node, ticks: Ticks | None) -> Placed:
+        """The whole answer at each instant; aggregates report it themselves."""
+        direct = self.aggregate_snapshots(node, ticks)
+        if direct is not None:
+            return direct
+        value = self.visit(node, ticks)
+        if ticks is not None:
+            return self.materialize(self.build.place(value), "snapshots", ticks, [])
+        marks = self.marks(node)
+        placed = self.build.colocate([value, *marks], [()] * (1 + len(marks)))
+        return self.materialize(placed[0], "snapshots", None, placed[1:])
+
+    def aggregate_snapshots(self, node: Node, ticks: Ticks | None) -> Placed | None:
+        """Conditions and columns over an aggregate that gives snapshots: no change has to be made up and taken back.
+        None where the query has another shape."""
+        match node:
+            case Aggregate() if not has_internal(node.input) and (node.groups or self._late() is None):
+                value = self.visit(node.input, ticks, external=True)
+                marks = self.marks(node) if ticks is None else []
+                return self.aggregate(value, node, ticks, emit="snapshots", marks=marks)
+            case Filter(child, predicate):
+                below = self.aggregate_snapshots(child, ticks)
+                return None if below is None else self._placed(self.build.filter(below, predicate))
+            case Project(child, exprs):
+                below = self.aggregate_snapshots(child, ticks)
+                return None if below is None else self._placed(self.build.project(below, exprs))
+            case _:
+                return None
+
+    def _placed(self, value: Value) -> Placed:
+        assert isinstance(value, Placed)
+        return value
+
+    def changes(self, node: Node, ticks: Ticks | None) -> Placed:
+        """What comes and goes, equal rows on one shard so that they can cancel."""
+        value = self.visit(node, ticks)
+        (here,) = self.build.colocate([value], [value.schema.names])
+        if here.signed and here.endless:  # every row that goes is announced: nothing has to be remembered
+            if cannot_cancel(node):
+                return here
+            return replace(self.build.apply(Net(), [here], here.schema, True), endless=True)
+        return self.materialize(here, "changes", ticks, [])
+
+    def one_sign(self, node: Output, ticks: Ticks | None) -> Placed:
+        """Insertions or deletions."""
+        if node.kind == "istream" and shows_every_time(node.input):
+            value = self.visit(node.input, ticks)
+            if not value.signed:
+                here = self.build.place(value)
+                return self.build.apply(Insertions(), [here], here.schema, True)
+        changes = self._dateless(self.changes(node.input, ticks), node)
+        return self.build.apply(OneSign(1 if node.kind == "istream" else -1), [changes], changes.schema, True)
+
+    def restored(self, node: Output, ticks: Ticks | None) -> Placed:
+        """The same query without SLIDE, reported at the evaluation instants."""
+        assert ticks is not None
+        value = self.visit(continual(node.input), None)
+        here = self.build.colocate([value], [value.schema.names])[0]
+        changes = self.materialize(here, "changes", None, [])
+        whole = node.kind == "rstream_restore"
+        op = Restore(ticks, whole, self.build.begins if whole else ())
+        return self.build.apply(op, [changes], changes.schema, not whole)
+
+    def marks(self, node: Node) -> list[Value]:
+        """The windows and relations of the query, without columns: their rows' comings and goings mark instants, also
+        those of rows that no evaluation sees."""
+        found: list[Value] = []
+        for leaf in (n for n in leaves(node) if not is_nrr(n)):
+            value = self.build.project(self.visit(unslid(leaf), None, external=True), ())
+            if isinstance(value, Loose):
+                value = replace(value, marks=True)
+            if value not in found:
+                found.append(value)
+        return found
+
+    def _late(self) -> Node | None:
+        """The query being planned if it gets its first row later than the streams: some of its windows do, or it is
+        the inside of a window on results and does not read all of them."""
+        inside = self.scope is not self.query.root.input and _read(self.scope) != _read(self.query.root)
+        return self.scope if inside else fires_late(self.scope)
+
+    def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
+        """The value of a relation; ``ticks``: the evaluation instants of the enclosing output; ``external``: INTERNAL
+        windows are read as external ones (inside what keeps their results itself)."""
+        match node:
+            case Scan(window=Rows() as window):
+                return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
+            case Scan(window=Range(rows=int()) as window):
+                fired = self.fired_window(self._unbounded(node), window)
+                return self.lasting(fired) if window.internal and not external else fired
+            case Scan(window=Range(internal=True) as window):
+                plain = loose(replace(node, window=replace(window, internal=False)), ticks)
+                return plain if external else self.lasting(replace(plain, interval=True))
+            case Scan():
+                return loose(node, ticks)
+            case Filter(child, predicate):
+                return self.build.filter(self.visit(child, ticks, external), predicate)
+            case Project(child, exprs):
+                return self.build.project(self.visit(child, ticks, external), exprs)
+            case Join(parts, predicate):
+                internal = [has_internal(p) for p in parts if windows_of(p)]
+                if not external and any(internal) and (not all(internal) or only_windows(parts)):
+                    return self.lasting_join(parts, predicate, ticks)
+                joined = self.join_with_tables(parts, predicate, ticks)
+                return self.lasting(joined, node) if not external and any(internal) else joined
+            case Aggregate():
+                value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
+                if external or not has_internal(node.input):
+                    return value
+                return self.lasting(value)
+            case Distinct(child):
+                return self.distinct(self.visit(child, ticks))
+            case SemiJoin():
+                return self.semi_join(node, ticks, external)
+            case OuterJoin():
+                return self.outer_join(node, ticks)
+            case SetOp():
+                return self.set_op(node, ticks, external)
+            case Apply():
+                return self.apply(node, ticks)
+            case TopK(child, keys, count):
+                here = self.build.colocate([self.visit(child, ticks)], [()])
+                names = Names(*here)
+                op = TopRows(tuple((names.expr(e), d, n) for e, d, n in keys), count)
+                return replace(self.build.apply(op, here, node.schema, True), endless=True)
+            case Rewindow(window=window):
+                results = self.rewindow(node, ticks)
+                return self.lasting(results) if is_internal(window) and not external else results
+            case TableScan():
+                return table(node, ticks)
+            case Output():
+                raise UnsupportedError(
+                    "a query's output inside another query needs a window: add [ROWS n] or [RANGE t]"
+                )
+
+    def _unbounded(self, scan: Scan) -> Loose:
+        return loose(replace(scan, window=Unbounded()), None)
+
+    def rows_window(
+        self, value: Value, window: Rows, prefix: str, ticks: Ticks | None, order_by: str | None = None
+    ) -> Placed:
+        by = tuple(prefix + b for b in window.by)
+        (here,) = self.build.colocate([value], [by])
+        by_value = not isinstance(value, Loose)  # results of a query
+        names = Names(here)
+        order = names.column(prefix + order_by) if order_by else None
+        op = RowsWindow(window.count, window.slide, names.columns(by), order, by_value)
+        rows = self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
+        own = own_ticks(window, self.query.options)
+        if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant
+            rows = self.build.apply(Snap(own), [rows], rows.schema, True)
+        return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, True)
+
+    def fired_window(self, value: Value, window: Range) -> Placed:
+        """A time window that moves when enough rows have come; numbering the rows takes one shard."""
+        assert window.rows is not None
+        (here,) = self.build.colocate([value], [()])
+        op = FiredWindow(replace(window, rows=None, internal=False), window.rows, meaning_of(self.query.options))
+        return self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
+
+    def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
+        """A window over a query's output stream."""
+        shown = self.output(node.input)
+        inner = ticks_of(node.input, self.query.options)
+        shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
+        entry = Unbounded() if moves_with_rows(node.window) else node.window
+        rows = self.build.apply(Rewind(entry, meaning_of(self.query.options), shift), [shown], shown.schema, False)
+        if isinstance(node.window, Rows):
+            return self.rows_window(rows, node.window, "", ticks)
+        if isinstance(node.window, Range) and node.window.rows is not None:
+            return self.fired_window(rows, node.window)
+        return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, False)
+
+    def aggregate(
+        self,
+        value: Value,
+        node: Aggregate,
+        ticks: Ticks | None,
+        fires: Node | None = None,
+        emit: OneOf["changes", "snapshots"] = "changes",
+        marks: Sequence[Value] = (),
+    ) -> Placed:
+        """Each group's row; ``fires``: where the windows are whose first row comes later than the streams'; ``marks``:
+        what tells the instants of snapshots without evaluation instants."""
+        node = self._dated(node)
+        arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
+        names = {e: self.fresh("x") for e in arguments}
+        computed = node.groups + tuple((names[e], e) for e in arguments)
+        begun = fires is not None and not node.groups
+        if begun and fires is not None:
+            marks = self.marks(fires)
+        keys = [tuple(n for n, _ in node.groups) if not marks or begun else (), *(() for _ in marks)]
+        here = self.build.colocate([self.build.project(value, computed), *marks], keys)
+        at = Names(here[0])
+        groups = tuple((column_name(i), Column(at.column(n), e.type)) for i, (n, e) in enumerate(node.groups))
+        aggs = tuple(
+            (column_name(len(groups) + i), replace(a, arg=a.arg and Column(at.column(names[a.arg]), a.arg.type)))
+            for i, (_, a) in enumerate(node.aggs)
+        )
+        panes = not here[0].signed and ticks is not None and folds(a for _, a in aggs)
+        begins = () if groups or begun else self.build.begins
+        op = GroupAggregate(groups, aggs, emit, ticks, begun, panes, begins)
+        spread = here[0].keys
+        made = self.build.apply(op, here, node.schema, emit == "changes", lambda _: spread)
+        return replace(made, endless=True)
+
+    def _dated(self, node: Aggregate) -> Aggregate:
+        """Some (FIRST, LAST) take the row's event time beside their argument: the latest of its parts'."""
+        if not any(described(a).dated for _, a in node.aggs):
+            return node
+        below = leaves(node.input)
+        times = [
+            Column(f"{n.alias}.{n.stream.ts}", n.schema.get(f"{n.alias}.{n.stream.ts}").type)  # type: ignore[union-attr]
+            for n in below
+            if isinstance(n, Scan)
+        ]
+        have = set(node.input.schema.names)
+        dateless = not times or any(isinstance(n, Rewindow) for n in below)
+        if dateless or any(t.name not in have for t in times) or len({t.type for t in times}) > 1:
+            raise UnsupportedError(
+                "FIRST and LAST need the event time of every window below them: do not project it away, and take them "
+                "over windows on streams, not on results"
+            )
+        at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
+        aggs = tuple(
+            (n, replace(a, arg=_dated(at, a.arg)) if described(a).dated and a.arg is not None else a)
+            for n, a in node.aggs
+        )
+        return replace(node, aggs=aggs)
+
+
+def _ordered(root: Output) -> TopK | None:
+    """The ORDER BY ... LIMIT that the whole query ends with, hidden columns included."""
+    match root.input:
+        case TopK() as top:
+            return None if root.kind.endswith("_restore") else top
+        case Project(TopK() as top, exprs) if all(isinstance(e, Column) and e.name == n for n, e in exprs):
+            return None if root.kind.endswith("_restore") else top
+        case _:
+            return None
+
+
+def _dated(at: Expr, arg: Expr) -> Expr:
+    """An argument beside its event time; without a time where FILTER leaves the row out."""
+    match arg:
+        case Call("only", (condition, value)):
+            return pair(Call("only", (condition, at), at.type), value)
+        case _:
+            return pair(at, arg)
+
+
+def _reachable(vertices: Sequence[Vertex], root: int) -> tuple[tuple[Vertex, ...], int]:
+    """The vertices that the root reads, directly or through others, and the root's number among them."""
+    wanted = {root}
+    for i in reversed(range(root + 1)):
+        if i in wanted:
+            wanted |= {e.vertex for e in vertices[i].inputs}
+    place = {old: new for new, old in enumerate(sorted(wanted))}
+    kept = (vertices[i] for i in sorted(wanted))
+    return tuple(
+        replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)) for v in kept
+    ), place[root]
+
+
+def _read(node: Node) -> set[str]:
+    """The streams and tables below the node."""
+    scans = {n.stream.name for n in walk(node) if isinstance(n, Scan)}
+    return scans | {n.table.name for n in walk(node) if isinstance(n, TableScan)}

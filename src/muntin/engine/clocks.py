@@ -1,0 +1,120 @@
+"""Time on one shard: a clock a source, a watermark a set of sources, and what a vertex may answer in a step.
+
+Clocks belong to sources, whichever queries read them. A vertex's time is the least of its sources' watermarks; where a
+source of a query may fall idle, all vertices of the query share the time of all of its sources (they would drift apart
+otherwise), which their ids say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from muntin.core.time import FOREVER, NEVER
+from muntin.core.watermark import Header, SourceClock, stage_watermark
+from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
+from muntin.plan.windows import QueryOptions, Unbounded, moves_with_rows, own_ticks, validity
+from muntin.state.shard_state import ShardState
+
+CLOCKS = "clocks"
+"""Name of the cell that keeps a shard's clocks."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """What a batch did to time on a shard, the same on every shard.
+
+    ``befores``, ``watermarks``: by set of streams as ``Graph.domains`` lists them; instants in ``[before, watermark)``
+    are answered now. ``lows``: by stream as ``Graph.streams`` lists them, the least event time of the batch's rows
+    (FOREVER: none). ``end``: nothing after it is ever answered (end of input).
+    """
+
+    befores: tuple[int, ...]
+    watermarks: tuple[int, ...]
+    lows: tuple[int, ...]
+    end: int = FOREVER
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Instants in ``[before, watermark)`` are answered by this step; nothing after ``end`` ever is (end of input).
+
+    ``first``: when the first row enters of the streams that begin the operator's answers, SLIDE apart (FOREVER: none
+    yet; NEVER where that does not matter).
+    """
+
+    before: int
+    watermark: int
+    first: int = NEVER
+    end: int = FOREVER
+
+
+def advance(
+    graph: Graph,
+    state: ShardState,
+    headers: Sequence[Header],
+    now: int,
+    finish: bool = False,
+    since: int = NEVER,
+) -> Times:
+    """Move the clocks kept in ``state.heads`` over one batch of headers (numbered as ``graph.streams``); ``finish``
+    completes every instant; ``since``: processing time at which the run began that the batch belongs to."""
+    stored = state.heads.get("clocks", {})
+    clocks = {}
+    for i, s in enumerate(graph.streams):
+        clock = SourceClock(**stored[s.name]) if s.name in stored else SourceClock(s.slack, s.idle_after, s.max_jump)
+        clocks[s.name] = clock.advance([h for h in headers if h.source == i], now, since)
+    marks: dict[str, int] = state.heads.get("watermarks", {})
+    befores = tuple(marks.get(_name(d), NEVER) for d in graph.domains)
+    if finish:
+        watermarks, end = (FOREVER,) * len(befores), max(last_instant(p, clocks) for p in graph.plans)
+    else:
+        pairs = zip(graph.domains, befores, strict=True)
+        watermarks, end = tuple(stage_watermark([clocks[s] for s in d], now, b) for d, b in pairs), FOREVER
+    state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
+    state.heads["watermarks"] = {_name(d): w for d, w in zip(graph.domains, watermarks, strict=True)}
+    lows = tuple(
+        min([FOREVER, *(h.min_ts for h in headers if h.source == i and h.rows)]) for i in range(len(graph.streams))
+    )
+    return Times(befores, watermarks, lows, end)
+
+
+def _name(domain: Sequence[str]) -> str:
+    return "\n".join(domain)
+
+
+def progress_of(graph: Graph, vertex: Vertex, state: ShardState, times: Times) -> Progress:
+    """What a vertex may answer in this step; moves on the first instant that is kept in ``state.heads``."""
+    at = graph.domains.index(vertex.streams)
+    before, watermark = times.befores[at], times.watermarks[at]
+    if not vertex.op.begins:
+        return Progress(before, watermark, NEVER, times.end)
+    place = {s.name: i for i, s in enumerate(graph.streams)}
+    first: int = state.heads.get("first", FOREVER)
+    if first >= before:  # not answered yet: an earlier row may still come
+        lows = [times.lows[place[s]] + shift for s, shift in vertex.op.begins if times.lows[place[s]] != FOREVER]
+        first = max(before, min([first, *lows]))
+    state.heads["first"] = first
+    return Progress(before, watermark, first, times.end)
+
+
+def last_instant(plan: QueryPlan, clocks: Mapping[str, SourceClock]) -> int:
+    """End of input: time runs on to the last expiry of a finite window of a query."""
+    tops = {s.name: clocks[s.name].top_ts for s in plan.streams if not (s.static or s.silent)}
+    return max([NEVER, *(_run_on(tops[name], reach, plan.options) for name, reach in plan.horizon if name in tops)])
+
+
+def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
+    """The last that a row of this event time can do to windows, each on the output of the one before."""
+    shift = 0
+    for window, ticks in reach if at != NEVER else ():
+        entry, own = (Unbounded(), own_ticks(window, options)) if moves_with_rows(window) else (window, None)
+        moves = ticks if own is None else own
+        start, exp = validity(entry, np.array([at + shift]), options)
+        if moves is not None:
+            start, exp = moves.at_or_after(start), moves.at_or_after(exp)
+        at = int(start[0] if exp[0] == FOREVER else exp[0])
+        shift = -1 if options.bounds == "start" and ticks is not None else 0  # as ``Rewind`` of its results has it
+    return at

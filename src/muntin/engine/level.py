@@ -1,0 +1,151 @@
+"""One step of one level of a graph on one shard: rows that arrived and time in, every vertex's rows and late rows out.
+
+Both runtimes drive exactly this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch
+from muntin.dataflow.graph import Graph, Vertex
+from muntin.dataflow.routes import Everywhere, Here, Route, Split
+from muntin.engine.clocks import Progress, Times, progress_of
+from muntin.engine.memory import check_memory
+from muntin.engine.meter import Meter
+from muntin.engine.rows import from_wire
+from muntin.kernels.hashing import buffer_values
+from muntin.operators.context import Context
+from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
+from muntin.operators.table_feed import TableFeed, bad_updates
+from muntin.state.shard_state import ShardState
+
+Arrived = Mapping[tuple[int, Route], pa.RecordBatch]
+"""What came to a shard from earlier levels: by vertex and route, in canonical order."""
+
+States = Mapping[int, ShardState]
+"""State of the vertices of a level that have any, by number."""
+
+
+@dataclass(frozen=True)
+class LevelOutput:
+    """``rows``: by number of the vertex. ``late``: (number of the source, its rows that came too late)."""
+
+    rows: dict[int, Batch]
+    late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
+    bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
+    """(vertex, table, number) of deletions of rows that were not there."""
+
+
+def run_level(
+    graph: Graph,
+    level: int,
+    shard: int,
+    states: States,
+    arrived: Arrived,
+    times: Times,
+    meter: Meter | None = None,
+    most: int | None = None,
+) -> LevelOutput:
+    """Run the vertices of a level in order. Those that have work on shard 0 alone are left out elsewhere.
+
+    With ``most``, an operator that would give more rows raises Cut; the states are then to be put back as they were.
+    """
+    output = LevelOutput({})
+    counted = []
+    for number in graph.at(level):
+        vertex = graph.vertices[number]
+        if shard and graph.single[number]:
+            output.rows[number] = Batch.empty(vertex.schema, vertex.signed)
+            continue
+        state = states.get(number) or ShardState()
+        progress = progress_of(graph, vertex, state, times)
+        inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
+        if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
+            inputs = [_on_time(graph, vertex, shard, inputs[0], progress, output)]
+        ctx = replace(_context(graph, number, shard, progress, states), most=most)
+        began = time.perf_counter()
+        output.rows[number] = vertex.op.step(inputs, state, ctx)
+        if isinstance(vertex.op, TableFeed):
+            output.bad_updates.append((number, vertex.op.table, bad_updates(state)))
+        if meter is not None:
+            counted.append((number, shard, inputs, output.rows[number], state, time.perf_counter() - began))
+    check_memory(graph, level, states, shard)
+    if meter is not None:
+        for step in counted:
+            meter.count(*step)
+    return output
+
+
+def _input(graph: Graph, source: int, route: Route, arrived: Arrived, output: LevelOutput) -> Batch:
+    """Rows of an input: made on this level, or come from an earlier one."""
+    if isinstance(route, Here) and source in output.rows:
+        return output.rows[source]
+    vertex, rows = graph.vertices[source], arrived.get((source, route))
+    if rows is not None:
+        return from_wire(vertex, rows)
+    schema = vertex.schema.append(pa.field(ROLE, pa.int8())) if isinstance(route, Split) else vertex.schema
+    return Batch.empty(schema, vertex.signed and not vertex.is_source)
+
+
+def _on_time(
+    graph: Graph, vertex: Vertex, shard: int, rows: Batch, progress: Progress, output: LevelOutput
+) -> Batch:
+    """The rows that do not come too late; the others are noted, each on one shard."""
+    edge = vertex.inputs[0]
+    late = rows.ts < progress.before
+    stream = graph.vertices[edge.vertex].op.stream  # type: ignore[attr-defined]
+    if stream.static or not late.any():
+        return rows
+    gone = rows.where(late)
+    if isinstance(edge.route, Everywhere):
+        gone = gone.where(np.full(len(gone), shard == 0))
+    elif isinstance(edge.route, Split):
+        role = buffer_values(gone.columns.column(ROLE), np.int8)
+        gone = gone.where((role == PLAIN) | (role == MINE))
+    names = graph.vertices[edge.vertex].schema.names
+    output.late.append((edge.vertex, gone.columns.select(names).append_column("__ts", pa.array(gone.ts))))
+    return rows.where(~late)
+
+
+def _context(graph: Graph, number: int, shard: int, progress: Progress, states: States) -> Context:
+    vertex, hints = graph.vertices[number], graph.hints[number]
+    memory = hints.memory
+    if memory is not None:  # what the vertices beside it leave
+        level, users = graph.levels[number], graph.used_by[number]
+        beside = (v for v in states if v != number and graph.levels[v] == level and graph.used_by[v] & users)
+        memory -= sum(states[v].size() for v in beside)
+    return Context(
+        progress.before,
+        progress.watermark,
+        progress.end,
+        progress.first,
+        None,
+        hints.pane,
+        fifo=tuple(graph.vertices[e.vertex].fifo for e in vertex.inputs),
+        functions=graph.functions,
+        scan=hints.scan,
+        memory=memory,
+        home=shard == 0,
+    )
+
+
+def hot_keys(graph: Graph, channel: int, states: Mapping[int, ShardState]) -> Iterator[int]:
+    """Hashes of the keys that the joins behind a channel (of route ``Split``) found to be hot; ``states`` by vertex."""
+    for join in hot_joins(graph, channel):
+        if join in states:
+            yield from states[join].heads.get(HOT, [])
+
+
+def hot_joins(graph: Graph, channel: int) -> list[int]:
+    """The joins that measure hot keys for a channel."""
+    source, route = graph.channels[channel].vertex, graph.channels[channel].route
+    windows = [i for i, v in enumerate(graph.vertices) if any((e.vertex, e.route) == (source, route) for e in v.inputs)]
+    return [i for i, v in enumerate(graph.vertices) if any(e.vertex in windows for e in v.inputs)]
+
+

@@ -1,0 +1,76 @@
+"""What the vertices of a graph do, counted: EXPLAIN ANALYZE, metrics and experiments read it.
+
+A runtime passes a ``Meter`` to ``engine.level.run_level``; without one nothing is counted and nothing costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muntin.core.batch import Batch
+from muntin.operators.joins.join_statistics import STATISTICS, estimates_of
+from muntin.state.shard_state import ShardState
+
+
+@dataclass
+class Counter:
+    """One vertex over all shards and batches so far.
+
+    ``calls``: steps of a shard. ``rows_in``, ``rows_out``: rows, negative tuples included (``negative``: those that
+    came out). ``state``: rows that it holds now; ``peak``: the most at the end of a step. ``looked``: rows of state
+    that it looked at (opened, bisected, probed, merged). ``seconds``: of processing.
+    """
+
+    calls: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    negative: int = 0
+    state: int = 0
+    peak: int = 0
+    looked: int = 0
+    seconds: float = 0.0
+
+    @property
+    def work(self) -> int:
+        """Operations: each row taken in, given out, or looked at in state, as 1."""
+        return self.rows_in + self.rows_out + self.looked
+
+
+@dataclass
+class Meter:
+    """Counters by number of the vertex, and what each join measured on the first shard that ran it."""
+
+    counters: dict[int, Counter] = field(default_factory=dict)
+    joins: dict[int, dict[str, Any]] = field(default_factory=dict)
+    made: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Rows that came out, by vertex and shard."""
+    batches: int = 0
+    results: int = 0
+    seconds: float = 0.0
+    _held: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def of(self, vertex: int) -> Counter:
+        """The counter of a vertex (empty if it never ran)."""
+        return self.counters.setdefault(vertex, Counter())
+
+    def count(
+        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
+    ) -> None:
+        """Add one step."""
+        c = self.of(vertex)
+        c.calls += 1
+        c.rows_in += sum(len(b) for b in inputs)
+        c.rows_out += len(out)
+        self.made[vertex, shard] = self.made.get((vertex, shard), 0) + len(out)
+        c.negative += 0 if out.sign is None else int((out.sign < 0).sum())
+        c.seconds += seconds
+        c.looked += state.looked
+        state.looked = 0
+        held = state.rows()
+        c.state += held - self._held.get((vertex, shard), 0)
+        self._held[vertex, shard] = held
+        c.peak = max(c.peak, c.state)
+        if shard == 0 and STATISTICS in state.heads:
+            self.joins[vertex] = estimates_of(state.heads[STATISTICS])

@@ -1,0 +1,78 @@
+"""Rows as they travel between vertices, and as the user sees them.
+
+A record batch's last columns are ours: ``__ts`` (int64: event time of a source row, start of an interval row, or
+instant of a change), then for rows of operators ``__exp`` (int64), and ``__sign`` (int8) for signed ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.batch import Batch, no_columns
+from muntin.core.time import FOREVER
+from muntin.dataflow.graph import QueryPlan, Vertex
+from muntin.dataflow.routes import Route, Split
+from muntin.engine.ordering import in_order
+from muntin.kernels.hashing import buffer_values
+from muntin.operators.joins.hot_keys import ROLE
+
+TS, EXP, SIGN = "__ts", "__exp", "__sign"
+
+
+def wire_schema(vertex: Vertex, route: Route) -> pa.Schema:
+    """The Arrow schema in which rows of a vertex arrive on a route."""
+    fields = list(vertex.schema)
+    if isinstance(route, Split):
+        fields.append(pa.field(ROLE, pa.int8()))
+    fields.append(pa.field(TS, pa.int64()))
+    if not vertex.is_source:
+        fields.append(pa.field(EXP, pa.int64()))
+        if vertex.signed:
+            fields.append(pa.field(SIGN, pa.int8()))
+    return pa.schema(fields)
+
+
+def to_wire(vertex: Vertex, batch: Batch) -> pa.RecordBatch:
+    """A vertex's rows as they leave; its columns of roles, which belong to where they came from, stay behind."""
+    columns = [*batch.columns.select(vertex.schema.names).columns, pa.array(batch.ts), pa.array(batch.exp)]
+    names = [*vertex.schema.names, TS, EXP]
+    if vertex.signed:
+        columns.append(pa.array(batch.sign))
+        names.append(SIGN)
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def from_wire(vertex: Vertex, rows: pa.RecordBatch) -> Batch:
+    """Rows that arrived, in order of time. Source rows have their event time as both ends of validity."""
+    names = [n for n in rows.schema.names if n not in (TS, EXP, SIGN)]
+    columns = rows.select(names) if names else no_columns(rows.num_rows)
+    ts = buffer_values(rows.column(TS), np.int64)
+    if vertex.is_source:
+        return Batch(columns, ts, ts)
+    sign = buffer_values(rows.column(SIGN), np.int8) if vertex.signed else None
+    batch = Batch(columns, ts, buffer_values(rows.column(EXP), np.int64), sign)
+    return batch if (ts[1:] >= ts[:-1]).all() else batch.take(np.argsort(ts, kind="stable"))
+
+
+def none_of(schema: pa.Schema) -> pa.RecordBatch:
+    """No rows."""
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+
+
+def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER) -> pa.RecordBatch:
+    """The answer as the user sees it (``plan.result_schema``), without what lies after ``end``; an expiry that never
+    comes is NULL."""
+    rows = rows.where(rows.ts <= end)
+    rows = in_order(rows, plan.order) if plan.order else rows
+    kept = rows.columns.select(list(plan.shown)) if plan.shown else rows.columns
+    schema = plan.result_schema.to_arrow()
+    instant = pa.timestamp("us", "UTC")
+    columns = [*kept.columns, pa.array(rows.ts).cast(instant)]
+    if plan.shows_op:
+        assert rows.sign is not None
+        columns.append(pa.array(["-", "+"]).take(pa.array((rows.sign > 0).astype(np.int8))))
+    if plan.options.exp:
+        endless = rows.exp == FOREVER
+        columns.append(pa.array(np.where(endless, 0, rows.exp), mask=endless).cast(instant))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,48 @@
+"""How many combinations a step of a join may make; where there would be more, the step is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from muntin.kernels.joining import UNBOUNDED, Found
+from muntin.operators.context import Context, Cut
+from muntin.operators.joins.indexed_window import OpenChunk
+from muntin.state.window_rows import START, int64s
+
+
+class Room:
+    """What is left of a step's room: ``most`` combinations, until it shows that one instant alone has more."""
+
+    def __init__(self, windows: Sequence[Sequence[OpenChunk]], ctx: Context) -> None:
+        self._windows, self._ctx = windows, ctx
+        self.most = ctx.most or UNBOUNDED
+        self.looked = 0
+        """Rows of the windows that probes looked at."""
+
+    def check(self, rows: int) -> None:
+        """Raises Cut at the middle of the new rows if ``rows`` are too many."""
+        if rows <= self.most:
+            return
+        at = _middle(self._windows, self._ctx)
+        if at is not None:
+            raise Cut(at)
+        self.most = UNBOUNDED
+
+    def found(self, find: Callable[[int], Found], before: int = 0) -> Found:
+        """What ``find`` (given how many pairs to stop after) finds, if it fits beside ``before`` rows."""
+        pairs = find(self.most)
+        if before + len(pairs[0]) > self.most:
+            self.check(before + len(pairs[0]))
+            pairs = find(self.most)
+        self.looked += int(pairs[2])
+        return pairs
+
+
+def _middle(windows: Sequence[Sequence[OpenChunk]], ctx: Context) -> int | None:
+    """A time inside the step with about half of the new rows before it; None if all start at one instant."""
+    found = [int64s(c.rows, START)[mask] for w in windows for c in w if (mask := c.starting(ctx)) is not None]
+    starts = np.sort(np.concatenate(found))
+    later = starts[starts > starts[0]]
+    return None if len(later) == 0 else max(int(starts[len(starts) // 2]), int(later[0]))

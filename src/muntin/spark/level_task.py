@@ -1,0 +1,170 @@
+"""One level of a live pipeline on a worker: open version b - 1, step every shard, commit version b, then yield."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from muntin.core.errors import InternalError
+from muntin.engine.clocks import CLOCKS, Times, advance
+from muntin.engine.level import LevelOutput
+from muntin.spark import wire
+from muntin.spark.cells import SlotCells, cell_of
+from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
+from muntin.spark.mail import Mail, arrived, sort_mail
+from muntin.spark.metrics import PIPELINE, add_to
+from muntin.spark.outlets import Part
+from muntin.spark.pack import Task
+from muntin.spark.slots import shards_of_slot, slot_ids
+from muntin.spark.spec import PipelineSpec
+from muntin.spark.starts import started
+from muntin.spark.tables import StaticTables
+from muntin.state.shard_state import ShardState
+
+PIECE_ROWS = 1 << 17
+"""Results are handed to Spark in Arrow batches of about this many rows."""
+
+
+def level_task(spec: PipelineSpec, level: int) -> Task:
+    """The function for ``mapInArrow`` over the letters of one level; a plain pipeline's last yields results."""
+
+    def run_level(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mail = sort_mail(wire.from_batches(batches), level) or {own_slot(spec): Mail()}
+        runs = [SlotRun(spec, level, slot, mail[slot]) for slot in sorted(mail)]
+        for run in runs:
+            run.run(SlotCells.of_task(spec, level, run.slot))
+        if spec.plain and level == spec.levels - 1:
+            yield from gather([r for run in runs for r in run.results])
+        else:
+            yield from wire.to_batches(x for run in runs for x in run.letters)
+
+    return run_level
+
+
+def own_slot(spec: PipelineSpec) -> int:
+    """The slot of this Spark partition. A batch may bring it no letter at all: sources whose offsets move without a row
+    (and without a partition) send no header, and Spark takes an empty control source out of the plan."""
+    context = TaskContext.get()
+    assert context is not None
+    return slot_ids(min(spec.partitions, spec.shards))[context.partitionId()]
+
+
+def gather(results: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Result batches in pieces of ``PIECE_ROWS`` rows: large ones cut without copying, small ones put together."""
+    small: list[pa.RecordBatch] = []
+    for batch in results:
+        if batch.num_rows >= PIECE_ROWS:
+            yield from (batch.slice(at, PIECE_ROWS) for at in range(0, batch.num_rows, PIECE_ROWS))
+        elif batch.num_rows:
+            small.append(batch)
+            if sum(b.num_rows for b in small) >= PIECE_ROWS:
+                yield pa.concat_batches(small)
+                small = []
+    if small:
+        yield pa.concat_batches(small)
+
+
+@dataclass
+class SlotRun:
+    """One slot at one level in one batch; nothing leaves it before its version is committed."""
+
+    spec: PipelineSpec
+    level: int
+    slot: int
+    mail: Mail
+    letters: list[wire.Letter] = field(default_factory=list)
+    results: list[pa.RecordBatch] = field(default_factory=list)
+    report: dict[str, dict[str, int]] = field(default_factory=dict)
+    tables: StaticTables = field(init=False)
+    parts: dict[int, list[Part]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tables = StaticTables(self.spec)
+
+    def run(self, cells: SlotCells) -> None:
+        """Step every shard of the slot, then commit the batch's version."""
+        self.letters += self.mail.passing
+        shards = shards_of_slot(self.slot, self.spec.shards, self.spec.partitions)
+        runs = [LevelRun(self.spec, self.level, shard) for shard in shards]
+        states = cells.load(runs)
+        self.parts = self._parts(cells.version)
+        for run in runs:
+            self._shard(run, states)
+        for part in chain(*self.parts.values()):
+            part.close(even_if_empty=0 in shards)
+        if self.level == 0 and 0 in shards:
+            self.report[PIPELINE] = arrivals(self.mail.headers)
+        cells.commit(states, self.report)
+
+    def _parts(self, batch: int) -> dict[int, list[Part]]:
+        """What the slot writes itself at this level, by query."""
+        found: dict[int, list[Part]] = {}
+        graph = self.spec.graph
+        for q, outlets in enumerate(self.spec.outlets):
+            if graph.levels[graph.roots[q]] == self.level:
+                schema = self.spec.queries[q].result_schema.to_arrow()
+                found[q] = [Part(o, schema, batch, f"part-{self.slot:05d}-{q}") for o in outlets]
+        return found
+
+    def _shard(self, run: LevelRun, states: dict[str, ShardState]) -> None:
+        graph = self.spec.graph
+        times = self._times(run, states)
+        own = {v: states[cell_of(self.spec, v, run.shard)] for v in run.stateful}
+        came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
+        output = run.step(own, came, times)
+        self.letters += run.forward(times, self.mail.now)
+        self.letters += run.late_letters(output)
+        self.letters += run.letters(output)
+        counts = dict.fromkeys(range(len(graph.plans)), 0)
+        for query, rows in run.results(output, times):
+            counts[query] += rows.num_rows
+            self._result(run, query, rows)
+        for query, results in counts.items():
+            self._count(run, query, own, times, output, results)
+
+    def _times(self, run: LevelRun, states: dict[str, ShardState]) -> Times:
+        """The clocks are moved at level 0, which passes their times on."""
+        if self.level == 0:
+            headers = headers_of(self.spec, self.mail.headers)
+            now, clock = self.mail.now, states[f"{CLOCKS}/{run.shard}"]
+            return advance(self.spec.graph, clock, headers, now, since=started(self.spec.starts, now))
+        found = self.mail.times.get(run.shard)
+        if found is None:
+            raise InternalError(f"shard {run.shard} of level {self.level} got no times from the level before")
+        return found
+
+    def _result(self, run: LevelRun, query: int, rows: pa.RecordBatch) -> None:
+        for part in self.parts.get(query, ()):
+            part.write(rows)
+        if self.spec.plain:
+            self.results.append(rows)
+        elif rows.num_rows and query in self.spec.sent:
+            for seq, piece in enumerate(wire.cut(rows)):
+                blob = wire.encode(piece)
+                self.letters.append(
+                    wire.Letter(run.slot, wire.RESULT, blob, target=query, shard=run.shard, seq=seq)
+                )
+
+    def _count(
+        self,
+        run: LevelRun,
+        query: int,
+        states: dict[int, ShardState],
+        times: Times,
+        output: LevelOutput,
+        results: int,
+    ) -> None:
+        graph = self.spec.graph
+        own = self.report.setdefault(self.spec.signatures[query], {})
+        count(own, self.spec, query, output, results)
+        add_to(own, {"state_rows": sum(s.rows() for v, s in states.items() if query in graph.used_by[v])})
+        domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
+        if self.level == 0 and run.shard == 0:
+            count_arrivals(own, self.spec, query, self.mail.headers, times.befores[domain])
+        own |= {"watermark": times.watermarks[domain], "now": self.mail.now}
+
+

@@ -1,0 +1,132 @@
+"""Every signal at every moment ends the command and its children, with one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import muntin
+from muntin.cli import ending
+from muntin.cli.ending import descendants, guarded
+
+COMMAND = [sys.executable, "-m", "muntin.cli.start", "run"]
+ENV = {**os.environ, "PYTHONPATH": str(Path(muntin.__file__).parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
+JOB = """
+[session]
+shards = 2
+checkpoint = "state"
+trigger = "1 second"
+[[stream]]
+name = "e"
+format = "rate"
+options = { rowsPerSecond = 100 }
+ts = "timestamp"
+[[query]]
+name = "totals"
+cql = "SELECT COUNT(*) AS n FROM e [RANGE 10 SECONDS SLIDE 5 SECONDS]"
+sink = { format = "blackhole" }
+"""
+Moment = Callable[[int, Path], bool]
+
+
+def at_once(pid: int, where: Path) -> bool:
+    """The modules are being loaded: the handlers are there (SIGQUIT's last)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(caught >> (signal.SIGQUIT - 1) & 1)
+
+
+def jvm_starts(pid: int, where: Path) -> bool:
+    return bool(descendants(pid))
+
+
+def streams_start(pid: int, where: Path) -> bool:
+    return (where / "state" / "metadata").exists()
+
+
+def runs(pid: int, where: Path) -> bool:
+    return len(list((where / "state" / "commits").glob("[0-9]*"))) > 1
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
+@pytest.mark.parametrize(
+    "moment, sent, words",
+    [
+        (at_once, ["SIGINT"], "muntin: stopped"),
+        (jvm_starts, ["SIGINT"], "muntin: stopped"),
+        (jvm_starts, ["SIGHUP"], "muntin: stopped"),
+        (streams_start, ["SIGINT"], "muntin: stopped"),
+        (runs, ["SIGHUP"], "muntin: stopped; the checkpoint has every finished batch"),
+        (runs, ["SIGTERM", "SIGTERM"], "muntin: stopped"),
+    ],
+    ids=lambda x: getattr(x, "__name__", None),
+)
+def test_a_signal_ends_everything(tmp_path: Path, moment: Moment, sent: list[str], words: str) -> None:
+    (tmp_path / "job.toml").write_text(JOB)
+    command = [*COMMAND, "--quiet", str(tmp_path / "job.toml")]
+    job = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline, known = time.monotonic() + 300, [job.pid]
+    try:
+        while not moment(job.pid, tmp_path) and time.monotonic() < deadline:
+            assert job.poll() is None, job.communicate()
+            time.sleep(0.02)
+        for name in sent:
+            known += descendants(job.pid)
+            job.send_signal(getattr(signal, name))
+            time.sleep(0.2)
+        out, err = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert not [p for p in known if lives(p)]
+    assert job.returncode == 128 + getattr(signal, sent[-1])
+    said = [line for line in err.splitlines() if line and "incubator modules" not in line]
+    assert out == "" and len(said) == 1 and said[0].startswith(words), err
+
+
+STUBBORN = "import signal, subprocess, sys, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); "
+ENDING = """
+import subprocess, sys
+from muntin.cli.ending import descendants, end_children
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)
+assert child.stdout.readline() == child.stdout.readline() == b"1\\n"
+print(*descendants(child.pid), child.pid)
+end_children(grace=0.3)
+"""
+
+
+def test_children_are_ended_whatever_they_ignore() -> None:
+    below = f"{STUBBORN}time.sleep(60)"
+    code = f"{STUBBORN}subprocess.Popen([sys.executable, '-c', {below!r}]); time.sleep(60)"
+    done = subprocess.run([sys.executable, "-c", ENDING, code], env=ENV, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    known = [int(p) for p in done.stdout.split()]
+    deadline = time.monotonic() + 10
+    while any(map(lives, known)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(known) == 2 and not [p for p in known if lives(p)]
+
+
+def test_nobody_else_takes_the_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "end_children", lambda: None)  # those of the test run stay
+    before = signal.getsignal(signal.SIGINT)
+    with guarded():
+        mine = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is mine is not before
+    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.signal(signal.SIGINT, before) is before

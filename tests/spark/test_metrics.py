@@ -1,0 +1,55 @@
+"""Numbers of a batch out of the reports of its tasks."""
+
+from __future__ import annotations
+
+import pytest
+
+from muntin.core.errors import ConfigError
+from muntin.core.time import DAY, FOREVER, NEVER, SECOND
+from muntin.spark.metrics import add_up, combine
+from muntin.spark.run import check_tau
+
+NOW = 1_796_000_000 * SECOND
+
+
+@pytest.mark.parametrize(
+    "watermark, now, lag",
+    [
+        (NOW - 2 * SECOND, NOW, 2 * SECOND),
+        (NOW + 3 * SECOND, NOW, -3 * SECOND),
+        (NOW - 40 * DAY, NOW, 40 * DAY),  # a backlog
+        (5 * SECOND, NOW, None),  # a generator that counts from 1970
+        (NEVER, NOW, None),
+        (FOREVER, NOW, None),
+        (NOW, NEVER, None),
+    ],
+)
+def test_lag_is_how_far_event_time_is_behind_its_clock(watermark: int, now: int, lag: int | None) -> None:
+    found = combine(3, [{"q": {"watermark": watermark, "now": now, "rows": 1}}, {"q": {"rows": 2}}])
+    assert found["q"].lag == lag and found["q"].rows == 3
+    assert add_up(None, 3, found, {"query": "q"}).lag == lag
+
+
+def test_the_pipelines_lag_is_the_greatest_that_is_known() -> None:
+    reports = {"a": {"watermark": NOW - SECOND, "now": NOW}, "b": {"watermark": 7, "now": NOW}}
+    assert add_up(None, 0, combine(0, [reports]), {"a": "a", "b": "b"}).lag == SECOND
+
+
+def test_batches_that_lag_beyond_tau_are_counted() -> None:
+    run = None
+    for batch, behind in enumerate((2, 12, 10, 11)):
+        found = combine(batch, [{"q": {"watermark": NOW - behind * SECOND, "now": NOW}}])
+        run = add_up(run, batch, found, {"query": "q"}, tau=10 * SECOND)
+    assert run is not None and (run.overdue, run.batches) == (2, 4)
+    assert add_up(run, 4, combine(4, [{"q": {"watermark": NOW - DAY, "now": NOW}}]), {"query": "q"}).overdue == 2
+
+
+@pytest.mark.parametrize("trigger", [None, "available_now", "10 seconds", "500 milliseconds"])
+def test_triggers_within_tau(trigger: str | None) -> None:
+    check_tau(trigger, 10 * SECOND)
+
+
+def test_a_trigger_longer_than_tau_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"trigger '11 seconds' is longer than tau, 10 seconds.*shorten the trigger"):
+        check_tau("11 seconds", 10 * SECOND)
+    check_tau("11 seconds", None)
