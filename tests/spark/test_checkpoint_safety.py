@@ -16,7 +16,7 @@ from conftest_spark import Feed, events
 from muntin.core.errors import StoreError
 from muntin.plan.aggregates import evaluator
 from muntin.session import Session
-from muntin.spark.checkpoint import RECORD, Checkpoint, read_checkpoint, since, write_record
+from muntin.spark.checkpoint import RECORD, Checkpoint, read_checkpoint, write_record
 from muntin.spark.state_key import FILE, VARIABLE, state_key
 from muntin.spark.tables import file_of
 
@@ -76,15 +76,16 @@ def test_the_key_is_the_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
 RECORDED = Checkpoint("", None, -1, -1, None)
 
 
-def recorded(where: Path, levels: tuple[int, ...] = (0, 3)) -> Path:
-    write_record(replace(RECORDED, path=str(where)), [], 4, levels)
+def recorded(where: Path) -> Path:
+    write_record(replace(RECORDED, path=str(where)), [], 4)
     return where / RECORD
 
 
 def test_an_edited_record_is_not_believed(tmp_path: Path) -> None:
     path = recorded(tmp_path)
-    assert since(replace(read_checkpoint(str(tmp_path)), query_id="x"), 2) == (0, 3)
-    for edit in ({"levels": [0, 0]}, {"shards": 8}, {"more": 1}, {"checksum": "0" * 64}, {"checksum": None}):
+    record = read_checkpoint(str(tmp_path)).record
+    assert record is not None and record["shards"] == 4
+    for edit in ({"streams": [{}]}, {"shards": 8}, {"more": 1}, {"checksum": "0" * 64}, {"checksum": None}):
         record = json.loads(path.read_text()) | edit
         path.write_text(json.dumps(record))
         with pytest.raises(StoreError, match=r"muntin.json fails its checksum: it was edited or damaged"):
