@@ -194,6 +194,6 @@ def test_a_join_that_runs_takes_them() -> None:
             ts = np.sort(rng.integers(step * SECOND, (step + 1) * SECOND, size))
             batch[f"S{i}"] = pa.table({"ts": pa.array(ts, stamp), "k": rng.integers(0, 400, size)})
         pipeline.push(batch)
-    heads = [h for s in pipeline.states[0].values() for name, h in s.heads.items() if name.endswith(".stats")]
+    heads = [h for s in pipeline.states[0].values() for name, h in s.heads.items() if name == "statistics"]
     (found,) = [h for h in heads if len(h["rates"]) == n]
     assert all(o.index(1) >= 2 for i, o in enumerate(found["orders"]) if i != 1), "the fast stream's window comes late"
