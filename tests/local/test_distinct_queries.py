@@ -77,10 +77,10 @@ def test_the_answers_are_those_of_the_definition(name: str, strategy: str) -> No
 
 def test_duplicate_elimination_takes_nothing_back() -> None:
     for name in ("distinct", "exists", "sums of distinct rows"):
-        stages = plan_query(bind(QUERIES[name], CATALOG, QueryOptions())).stages
-        assert any(isinstance(op, Distinct) for s in stages for op in s.ops)
-    counted = plan_query(bind(QUERIES["distinct"], CATALOG, QueryOptions(strategy="nt"))).stages
-    assert not any(isinstance(op, Distinct) for s in counted for op in s.ops)
+        plan = plan_query(bind(QUERIES[name], CATALOG, QueryOptions()))
+        assert any(isinstance(v.op, Distinct) for v in plan.vertices)
+    counted = plan_query(bind(QUERIES["distinct"], CATALOG, QueryOptions(strategy="nt")))
+    assert not any(isinstance(v.op, Distinct) for v in counted.vertices)
 
 
 def test_the_expiry_of_a_row_that_another_follows_is_not_told() -> None:
