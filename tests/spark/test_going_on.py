@@ -39,6 +39,14 @@ def run(session: Session, checkpoint: Path, beat: int | None = None, **options: 
         session.start(str(checkpoint), "available_now", **options).await_termination()
 
 
+def held(checkpoint: Path) -> dict[str, Any]:
+    """What ``muntin state`` says of a checkpoint."""
+    found: dict[str, Any] = json.loads(
+        CliRunner().invoke(app, ["state", str(checkpoint), "--format", "json"]).stdout
+    )
+    return found
+
+
 def test_a_rate_given_at_a_restart_leaves_the_windows(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path
 ) -> None:
@@ -46,6 +54,7 @@ def test_a_rate_given_at_a_restart_leaves_the_windows(
     before = session_over(spark, inputs, {"a": 1000.0, "b": 1.0})
     before.sql(JOIN3, name="q").write("parquet", str(tmp_path / "out"))
     run(before, tmp_path / "cp")
+    assert sum(v["bytes"] for v in held(tmp_path / "cp")["vertices"]) > 0
     for i, source in enumerate(inputs.values()):
         source.put(events(10 + i, 30, 30, 60, disorder_s=2))
 
@@ -63,7 +72,7 @@ def test_a_rate_given_at_a_restart_leaves_the_windows(
     wanted = until(replayed.sql(JOIN3).to_df().toArrow(), END)
     assert bag(spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()) == bag(wanted) and len(wanted) > 50
 
-    found = json.loads(CliRunner().invoke(app, ["state", str(tmp_path / "cp"), "--format", "json"]).stdout)
+    found = held(tmp_path / "cp")
     assert found["queries"]["q"]["since"] == 0 and {v["since"] for v in found["vertices"]} == {0}
-    assert sum(v["bytes"] for v in found["vertices"]) > 0 and all(v["queries"] == ["q"] for v in found["vertices"])
+    assert all(v["queries"] == ["q"] for v in found["vertices"])
     assert "Vertices with state" in CliRunner().invoke(app, ["state", str(tmp_path / "cp")]).stdout
