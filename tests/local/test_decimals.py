@@ -107,7 +107,7 @@ def test_averages_have_spark_s_type_and_round_half_up() -> None:
 def test_a_cast_rounds_half_up_into_a_new_digit() -> None:
     got = shown("Rstream(SELECT CAST(MAX(c) AS DECIMAL(5, 1)) AS x FROM A [RANGE 5 SECONDS])", [row(0, c="999.99")])
     assert got[0][2] == (Decimal("1000.0"),)
-    with pytest.raises(DataError, match="has no value for 99999.99"):
+    with pytest.raises(DataError, match="has no value for 99999"):
         shown("SELECT CAST(MAX(c) AS DECIMAL(5, 1)) AS x FROM A [RANGE 5 SECONDS]", [row(0, c="99999.99")])
 
 
