@@ -88,5 +88,5 @@ def test_groups_are_in_the_order_of_their_counts() -> None:
 def test_the_order_is_no_part_of_a_query_s_identity() -> None:
     texts = [f"SELECT k, v FROM A [RANGE 6 SECONDS] ORDER BY v LIMIT 3{tail}" for tail in ("", " ")]
     first, again = (plan_query(bind(t, Catalog(STREAMS))) for t in texts)
-    assert first.order == (("v", False, True),) and first.signature == again.signature
+    assert first.order == (("c1", False, True),) and [v.id for v in first.vertices] == [v.id for v in again.vertices]
     assert plan_query(bind("SELECT k, v FROM A [RANGE 6 SECONDS]", Catalog(STREAMS))).order == ()

@@ -73,8 +73,8 @@ def test_steps_without_room_are_cut(
     query = session.sql(QUERIES[name])
     once = bag(query.to_df().toArrow())
 
-    def cut(spec: Any, level: int) -> Any:
-        task = replay_task.replay_task(spec, level)
+    def cut(spec: Any, level: int, **more: Any) -> Any:
+        task = replay_task.replay_task(spec, level, **more)
 
         def run(batches: Any) -> Any:
             from muntin.engine import substeps
