@@ -73,9 +73,12 @@ def test_a_batch_without_a_row_or_a_partition_leaves_its_version(spark: Any, tmp
     session.sql("SELECT k, COUNT(*) AS n FROM r [RANGE 5 SECONDS SLIDE 1 SECOND] GROUP BY k").write(
         "parquet", str(tmp_path / "out")
     )
-    for batch in range(2):  # a second run goes on from the version that the first one left
-        session.start(str(tmp_path / "cp"), "available_now").await_termination()
-        assert (tmp_path / "out" / f"batch={batch}" / "_SUCCESS").exists()
+    run = session.start(str(tmp_path / "cp"), "1 second")
+    while run.metrics() is None or run.metrics().batches < 2:  # the second goes on from the version of the first
+        assert not run.await_termination(0.1)
+    run.stop()
+    assert all((tmp_path / "out" / f"batch={batch}" / "_SUCCESS").exists() for batch in range(2))
+    assert run.metrics().rows == 0
 
 
 def test_a_batch_that_was_committed_without_its_state_is_repeated(
