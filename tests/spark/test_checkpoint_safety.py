@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from conftest_spark import Feed, events
+from pyspark import cloudpickle
 
 from muntin.core.errors import StoreError
 from muntin.plan.aggregates import evaluator
@@ -37,7 +39,7 @@ class Longest:
         return sum(state) if state else None
 
 
-Longest.__module__ = "__main__"  # sent to the workers as it is: they cannot import this file
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
 
 
 class Evil:
