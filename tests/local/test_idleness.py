@@ -10,7 +10,7 @@ import pytest
 from muntin.core.errors import StoreError
 from muntin.core.schema import Schema
 from muntin.core.time import NEVER
-from muntin.core.watermark import Header, SourceClock, lost, stage_watermark
+from muntin.core.watermark import Header, SourceClock, lost, watermark_of
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
@@ -45,10 +45,10 @@ def test_idleness_is_counted_from_the_start_of_the_run() -> None:
     clock = SourceClock(idle_after=60 * SECOND).advance([Header(0, 0, 1, 5, 5, 5)], 0)
     other = SourceClock().advance([Header(1, 0, 1, 900, 900, 900)], 0)
     down = clock.advance([], 10 * HOUR, since=10 * HOUR)
-    assert not down.idle(10 * HOUR) and stage_watermark([down, other], 10 * HOUR, NEVER) == 5
+    assert not down.idle(10 * HOUR) and watermark_of([down, other], 10 * HOUR, NEVER) == 5
     later = down.advance([], 10 * HOUR + 60 * SECOND, since=10 * HOUR)
     assert later.idle(10 * HOUR + 60 * SECOND)
-    assert stage_watermark([later, other], 10 * HOUR + 60 * SECOND, NEVER) == 900
+    assert watermark_of([later, other], 10 * HOUR + 60 * SECOND, NEVER) == 900
     assert clock.advance([], 61 * SECOND, since=NEVER).idle(61 * SECOND)
 
 

@@ -20,6 +20,7 @@ from muntin.aggregates.description import partial_name
 from muntin.aggregates.order import order_keys
 from muntin.aggregates.registry import described
 from muntin.aggregates.user_defined import PREFIX, name_of
+from muntin.core.batch import Batch
 from muntin.kernels import panes
 from muntin.kernels.decimals import fits_decimal
 from muntin.kernels.hashing import validity_of
@@ -27,7 +28,6 @@ from muntin.kernels.keys import first_rows, key_ids
 from muntin.kernels.sums import fits_int64
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
-from muntin.state.window_rows import EXP, START, int64s, timed
 
 Ints = NDArray[np.int64]
 Words = tuple[Ints, Ints, Ints]
@@ -46,10 +46,11 @@ def wanted_of(aggs: Iterable[tuple[Agg, str]]) -> Wanted:
 
 
 def fold_panes(
-    rows: pa.RecordBatch, groups: tuple[str, ...], wanted: Wanted, functions: Mapping[str, Evaluate] | None = None
-) -> pa.RecordBatch:
-    """Interval rows (groups, arguments, start, exp) as partials, in order of start."""
-    times = [pa.array(int64s(rows, n)) for n in (START, EXP)]
+    batch: Batch, groups: tuple[str, ...], wanted: Wanted, functions: Mapping[str, Evaluate] | None = None
+) -> Batch:
+    """Interval rows (groups and arguments) as partials, in order of start."""
+    rows = batch.columns
+    times = [pa.array(batch.ts), pa.array(batch.exp)]
     ids, count, first = key_ids([*times, *(rows.column(n) for n in groups)], rows.num_rows)
     words = _sum_words(rows, ids, count, wanted)
     split = _outgrown(rows, words, count)
@@ -69,12 +70,9 @@ def fold_panes(
                 case _:
                     made = _picked(rows, name, part, ids, count)
             columns[partial_name(name, part)] = made
-    plain = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-    folded = timed(plain, *(int64s(rows, n)[first] for n in (START, EXP)))
-    start = int64s(folded, START)
-    if (start[1:] >= start[:-1]).all():
-        return folded
-    return folded.take(pa.array(np.argsort(start, kind="stable")))
+    partials = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    folded = Batch(partials, batch.ts[first], batch.exp[first])
+    return folded if (folded.ts[1:] >= folded.ts[:-1]).all() else folded.take(np.argsort(folded.ts, kind="stable"))
 
 
 def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, Words]:

@@ -19,7 +19,6 @@ from muntin.aggregates.state_runs import StateRuns
 from muntin.kernels.hashing import validity_of
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
-from muntin.state.window_rows import WEIGHT
 
 PREFIX = "udaf:"
 """How ``Agg.fn`` begins; the registered name follows."""
@@ -27,8 +26,7 @@ PREFIX = "udaf:"
 
 @dataclass(frozen=True)
 class UserDefined:
-    """An aggregate that can only be added to: states merged beforehand, or, where rows may be taken away before their
-    expiry, all values of the group, in order, for each answer."""
+    """An aggregate that can only be added to: states merged beforehand."""
 
     name: str
     arg: str
@@ -36,12 +34,24 @@ class UserDefined:
     type: pa.DataType
 
     def values(self, replay: Replay) -> pa.Array:
-        if WEIGHT in replay.events.rows.schema.names:
-            offsets, items = lists(replay, f"{self.name}.values", self.arg)
-            results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
-            return pa.array(results, self.type)
         runs = StateRuns(f"{self.name}.states", self.code, self.code.aggregate.add)
         return pa.array(runs.answers(replay, replay.events.rows.column(self.arg)), self.type)
+
+
+@dataclass(frozen=True)
+class OverAllValues:
+    """An aggregate that can only be added to, over rows that may be taken away before their expiry: all values of the
+    group, in order, for each answer."""
+
+    name: str
+    arg: str
+    code: Evaluate
+    type: pa.DataType
+
+    def values(self, replay: Replay) -> pa.Array:
+        offsets, items = lists(replay, f"{self.name}.values", self.arg)
+        results = [self.code(items.slice(a, b - a)) for a, b in pairwise(offsets.tolist())]
+        return pa.array(results, self.type)
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,11 @@ def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
     return how(name, arg, functions[name_of(agg.fn)], agg.type)
 
 
+def _over_signed(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
+    how = RunningState if agg.inverse else OverAllValues
+    return how(name, arg, functions[name_of(agg.fn)], agg.type)
+
+
 def _over_panes(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
     return MergedStates(name, partial_name(arg, agg.fn), functions[name_of(agg.fn)], agg.type)
 
@@ -134,6 +149,7 @@ USER_DEFINED = Aggregate(
     takes=ANYTHING,
     type=same,
     build=_build,
+    signed=_over_signed,
     keeps=Keeps.STATES,
     ordered=True,
     parts=lambda agg: () if agg.inverse else (agg.fn,),  # taking values away costs less than merging panes

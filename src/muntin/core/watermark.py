@@ -108,7 +108,7 @@ def largest(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
     return found
 
 
-def stage_watermark(clocks: Sequence[SourceClock], now: int, before: int) -> int:
+def watermark_of(clocks: Sequence[SourceClock], now: int, before: int) -> int:
     """Minimum over the sources that are not idle; ``before`` when that would move back or when all are idle."""
     awake = [c.watermark() for c in clocks if not c.idle(now)]
     return max(before, min(awake)) if awake else before

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muntin.core.time import FOREVER, NEVER
-from muntin.core.watermark import Header, SourceClock, stage_watermark
+from muntin.core.watermark import Header, SourceClock, watermark_of
 from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
 from muntin.plan.windows import QueryOptions, Unbounded, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
@@ -72,7 +72,7 @@ def advance(
         watermarks, end = (FOREVER,) * len(befores), max(last_instant(p, clocks) for p in graph.plans)
     else:
         pairs = zip(graph.domains, befores, strict=True)
-        watermarks, end = tuple(stage_watermark([clocks[s] for s in d], now, b) for d, b in pairs), FOREVER
+        watermarks, end = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), FOREVER
     state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
     state.heads["watermarks"] = {_name(d): w for d, w in zip(graph.domains, watermarks, strict=True)}
     lows = tuple(

@@ -147,5 +147,3 @@ def hot_joins(graph: Graph, channel: int) -> list[int]:
     source, route = graph.channels[channel].vertex, graph.channels[channel].route
     windows = [i for i, v in enumerate(graph.vertices) if any((e.vertex, e.route) == (source, route) for e in v.inputs)]
     return [i for i, v in enumerate(graph.vertices) if any(e.vertex in windows for e in v.inputs)]
-
-

@@ -1,4 +1,4 @@
-"""Source rows made ready for a stage without Spark: event time in microseconds, the filter, the shipped columns."""
+"""Source rows made ready for a level without Spark: event time in microseconds, the filter, the shipped columns."""
 
 from __future__ import annotations
 

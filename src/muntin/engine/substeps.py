@@ -2,7 +2,7 @@
 
 Answers do not depend on how time is cut into steps, so an operator that would give more rows than a step may says up
 to where they fit (``operators.context.Cut``); the step is then done again from the state before it, only so far, and
-goes on from there. What a cut throws away costs no more than what the pieces around it give: a piece reaches at most
+goes on from there. What a cut throws away costs no more than what the steps around it give: a substep reaches at most
 twice as far as the one before, and only rows of its own time are handed to it.
 """
 
@@ -39,9 +39,9 @@ def substeps(
     meter: Meter | None = None,
     most: int | None = None,
 ) -> Iterator[LevelOutput]:
-    """As ``engine.level.run_level``, in one piece or several, in the order of time.
+    """As ``engine.level.run_level``, in one substep or several, in the order of time.
 
-    No operator gives more than ``most`` rows (``MOST``) in a piece, except at an instant at which there are more.
+    No operator gives more than ``most`` rows (``MOST``) in a substep, except at an instant at which there are more.
     """
     most = most or MOST
     low, end = min(times.befores), max(times.watermarks)
@@ -74,7 +74,7 @@ def whole_step(
     times: Times,
     meter: Meter | None = None,
 ) -> LevelOutput:
-    """The output of all pieces of a step together: only what is between its operators is bounded."""
+    """The output of all substeps of a step together: only what is between its operators is bounded."""
     parts = list(substeps(graph, level, shard, states, arrived, times, meter))
     if len(parts) == 1:
         return parts[0]

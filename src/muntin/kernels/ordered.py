@@ -139,6 +139,21 @@ def contents(
     return _contents(*events, *schedule, *multiset)
 
 
+@nb.njit(nb.types.Tuple((MI64, MI64, nb.int64))(MI64, MI64, nb.int64), cache=True)
+def _leading(tree, live, wanted):  # type: ignore[no-untyped-def]
+    """The first ``wanted`` rows: their places in order, how many of each, how many places."""
+    place = np.empty(wanted, np.int64)
+    count = np.empty(wanted, np.int64)
+    kinds = 0
+    rank = 0
+    while rank < wanted:
+        place[kinds] = _find(tree, 0, len(live), rank)
+        count[kinds] = min(live[place[kinds]], wanted - rank)
+        rank += count[kinds]
+        kinds += 1
+    return place, count, kinds
+
+
 @nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, nb.int64), cache=True)
 def _first_places(ev_place, ev_sign, ev_end, count, k):  # type: ignore[no-untyped-def]
     size = len(count)
@@ -166,18 +181,7 @@ def _first_places(ev_place, ev_sign, ev_end, count, k):  # type: ignore[no-untyp
                     total += ev_sign[i]
                 i += 1
         # the first k rows now, as (place, how many of it); each instant takes the former ones away and puts these
-        wanted = min(k, total)
-        fresh_place = np.empty(wanted, np.int64)
-        fresh_count = np.empty(wanted, np.int64)
-        kinds = 0
-        rank = 0
-        while rank < wanted:
-            p = _find(tree, 0, size, rank)
-            take = min(live[p], wanted - rank)
-            fresh_place[kinds] = p
-            fresh_count[kinds] = take
-            kinds += 1
-            rank += take
+        fresh_place, fresh_count, kinds = _leading(tree, live, min(k, total))
         if t > 0:
             a = 0
             b = 0

@@ -1,1 +1,1 @@
-"""The local runtime: stages and shards in one process, deterministic."""
+"""The local runtime: levels and shards in one process, deterministic."""

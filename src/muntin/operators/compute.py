@@ -33,7 +33,6 @@ class Compute(Described):
         return ", ".join(p for p in (kept, made) if p) or "pass"
 
 
-
 def compute(op: Compute, batch: Batch) -> Batch:
     """Rows for which the predicate is true, with the columns computed.
 

@@ -41,7 +41,7 @@ class Context:
     scan: bool = False
     """Whether expired rows are found by looking at all (strategy "direct")."""
     memory: int | None = None
-    """Bytes of state that the stage may hold on this shard (None: no limit)."""
+    """Bytes of state that the vertex may hold on this shard (None: no limit)."""
     home: bool = True
     """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
     most: int | None = None

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from muntin.aggregates.accumulators import Accumulator, Events, Replay
 from muntin.aggregates.panes import fold_panes, wanted_of
 from muntin.aggregates.registry import accumulator, partial_accumulator
-from muntin.core.batch import Batch, concat_rows, forever, no_columns
+from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal
 from muntin.kernels.schedule import Schedule, at_changes, at_instants, populated_spans, previous_emission
 from muntin.operators.compute import project
 from muntin.operators.context import Context, Cut
+from muntin.operators.events import events_of
 from muntin.operators.instants import instants_in
 from muntin.operators.marks import marked
 from muntin.operators.operator import Begins, Described, Show
@@ -34,7 +35,6 @@ from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Ticks
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, insert, int64s, leaving, merge_closed, timed
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,8 @@ class GroupAggregate(Described):
 
     ``emit="changes"``: signed rows at every instant at which a group's answer changes. ``emit="snapshots"``: all live
     groups at every evaluation instant of ``ticks`` (None: at every instant that marks) (interval rows with ts = the
-    instant). An ungrouped aggregate has an answer from
-    the query's first row on (``from_input``: from
-    the first row of its further arguments), over an empty window too.
+    instant). An ungrouped aggregate has an answer from the query's first row on (``from_input``: from the first row of
+    its further arguments), over an empty window too.
     """
 
     groups: tuple[tuple[str, Expr], ...]
@@ -94,11 +93,9 @@ def group_aggregate(
     """
     ctx = replace(ctx, first=_first(op, state, marks, ctx))
     arguments = _arguments(op)
-    rows = timed(project(op.groups + arguments, batch.columns), batch.ts, batch.exp)
+    rows = batch.with_columns(project(op.groups + arguments, batch.columns))
     if op.panes:
         rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)), ctx.functions)
-    if batch.sign is not None:
-        rows = rows.append_column(WEIGHT, pa.array(batch.sign))
     events = _events(op, state, rows, ctx)
     groups = KeyedTable(state, "groups", events.keys.schema)
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
@@ -107,8 +104,6 @@ def group_aggregate(
     values = [a.values(replay) for a in _accumulators(op, arguments, batch.sign is not None, ctx)]
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
     groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
-    expire(state, "rows", ctx.high, keep_forever=False)
-    merge_closed(state, "rows", ctx.high, ctx.pane)
     return shown
 
 
@@ -144,41 +139,14 @@ def _with_columns(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -
     return [(a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs]
 
 
-def _events(op: GroupAggregate, state: ShardState, rows: pa.RecordBatch, ctx: Context) -> Events:
+def _events(op: GroupAggregate, state: ShardState, rows: Batch, ctx: Context) -> Events:
     """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
-    structure = "rows"
-    waited = entering(state, structure, ctx.low, ctx.high)
-    left = leaving(state, structure, ctx.low, ctx.high, ctx.scan)
-    start, exp = int64s(rows, START), int64s(rows, EXP)
-    now = start < ctx.high
-    settled = now & ((exp == FOREVER) | (exp < ctx.high))  # never has to be looked up again
-    if not settled.all():
-        insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
-    fresh = rows if now.all() else rows.take(pa.array(np.flatnonzero(now)))
-    entered = concat_rows([fresh, *waited])
-    gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
-    over = concat_rows([gone, *left])
-    return _ordered(op, over, entered)
-
-
-def _ordered(op: GroupAggregate, over: pa.RecordBatch, entered: pa.RecordBatch) -> Events:
-    both = concat_rows([over, entered])
-    time = np.concatenate([int64s(over, EXP), int64s(entered, START)])
-    sign = np.concatenate([-_weights(over), _weights(entered)])
-    enters = np.arange(len(time)) >= over.num_rows
-    if len(time) > 1 and not (time[1:] >= time[:-1]).all():
-        order = np.argsort(time, kind="stable")
-        both, time, sign, enters = both.take(pa.array(order)), time[order], sign[order], enters[order]
+    moves = events_of(state, "rows", rows, ctx)
+    assert moves.sign is not None
     names = [n for n, _ in op.groups]
-    keys = both.select(names) if names else no_columns(both.num_rows)
-    return Events(both, keys, time, int64s(both, EXP), np.empty(0, np.int64), sign, enters)
-
-
-def _weights(rows: pa.RecordBatch) -> NDArray[np.int8]:
-    """+1 for each row, or what signed rows carry (a negative tuple takes a row away until its expiry)."""
-    if WEIGHT in rows.schema.names:
-        return np.asarray(rows.column(WEIGHT).to_numpy(), np.int8)
-    return np.ones(rows.num_rows, np.int8)
+    keys = moves.columns.select(names) if names else no_columns(len(moves))
+    # a row leaves at its expiry, and enters before it
+    return Events(moves.columns, keys, moves.ts, moves.exp, np.empty(0, np.int64), moves.sign, moves.ts < moves.exp)
 
 
 def _schedule(op: GroupAggregate, events: Events, groups: KeyedTable, before: int, ctx: Context) -> Schedule:

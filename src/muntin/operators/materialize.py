@@ -51,15 +51,8 @@ class Materialize(Described):
         return "all rows" if whole else STRUCTURES[inputs[0]]
 
 
-
-
-
-
 def materialize(op: Materialize, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Interval rows in; changes, or interval rows with ts = the instant (snapshots), out."""
     if op.emit == "snapshots":
         return snapshots(op.ticks, state, batch, ctx)
     return net(events_of(state, "rows", batch, ctx))
-
-
-

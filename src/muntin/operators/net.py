@@ -32,7 +32,6 @@ class Net(Described):
         return "net equal rows inside an instant"
 
 
-
 def net(batch: Batch, names: tuple[str, ...] = ()) -> Batch:
     """Signed rows without cancelling pairs (equal in ``names``, by default in all columns); order is kept. Only
     instants with both signs are looked at."""

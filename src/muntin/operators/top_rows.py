@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from muntin.aggregates.order import sort_keys
 from muntin.core.batch import Batch, concat_rows, forever
-from muntin.core.time import FOREVER
 from muntin.kernels.coarse import coarse_keys
 from muntin.kernels.keys import key_ids
 from muntin.kernels.ordered import ABOVE, first_places
 from muntin.kernels.runs import GREATEST, LEAST
 from muntin.operators.context import Context
+from muntin.operators.events import events_of
 from muntin.operators.net import net
 from muntin.operators.operator import Described, Show
 from muntin.plan.exprs import Expr
@@ -29,7 +29,6 @@ from muntin.plan.patterns import Pattern
 from muntin.scalars.evaluate import evaluate
 from muntin.state.shard_state import ShardState
 from muntin.state.sorted_runs import around, count_rows
-from muntin.state.window_rows import EXP, START, WEIGHT, entering, expire, insert, int64s, leaving, merge_closed, timed
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,9 @@ Ints = NDArray[np.int64]
 
 def top_rows(op: TopRows, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Weighted rows in; changes of the first rows out."""
-    rows, time, sign = _events(state, "rows", batch, ctx)
+    moves = events_of(state, "rows", batch, ctx)
+    assert moves.sign is not None
+    rows, time, sign = moves.columns, moves.ts, moves.sign.astype(np.int64)
     structure, nothing = "live", np.zeros(1, np.int64)
     reach = op.count - 1 + int((sign < 0).sum())
     stored = around(state, structure, nothing, (nothing, np.array([reach])), 0.0)
@@ -105,28 +106,6 @@ def _coarse(op: TopRows, rows: pa.RecordBatch) -> Ints:
     key = coarse_keys(column)
     null = np.asarray(column.is_null())
     return np.where(null, LEAST if nulls_first else GREATEST, ~key if descending else key)
-
-
-def _events(state: ShardState, structure: str, batch: Batch, ctx: Context) -> tuple[pa.RecordBatch, Ints, Ints]:
-    """Rows entering and leaving in this step, in time order, with what they do to the row's count."""
-    rows = timed(batch.columns, batch.ts, batch.exp)
-    weights = np.ones(len(batch), np.int8) if batch.sign is None else batch.sign
-    rows = rows.append_column(WEIGHT, pa.array(weights))
-    waited, left = entering(state, structure, ctx.low, ctx.high), leaving(state, structure, ctx.low, ctx.high, ctx.scan)
-    now = batch.ts < ctx.high
-    settled = now & ((batch.exp == FOREVER) | (batch.exp < ctx.high))
-    insert(state, structure, rows.take(pa.array(np.flatnonzero(~settled))))
-    fresh = rows.take(pa.array(np.flatnonzero(now)))
-    gone = fresh.take(pa.array(np.flatnonzero(int64s(fresh, EXP) < ctx.high)))
-    over, entered = concat_rows([gone, *left]), concat_rows([fresh, *waited])
-    expire(state, structure, ctx.high, keep_forever=False)
-    merge_closed(state, structure, ctx.high, ctx.pane)
-    both = concat_rows([over, entered])
-    time = np.concatenate([int64s(over, EXP), int64s(entered, START)])
-    sign = np.asarray(both.column(WEIGHT).to_numpy(), np.int64)
-    sign = np.where(np.arange(len(sign)) < over.num_rows, -sign, sign)
-    order = np.argsort(time, kind="stable")
-    return both.select(batch.columns.schema.names).take(pa.array(order)), time[order], sign[order]
 
 
 def _order(op: TopRows, rows: pa.RecordBatch) -> Ints:

@@ -24,8 +24,8 @@ def stable_text(value: Any) -> str:
             return str(value)
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} cannot be part of a signature: {value!r}")
-    told = ((f, getattr(value, f.name)) for f in fields(value) if f.compare)
-    parts = [f"{f.name}={stable_text(v)}" for f, v in told if not _default(f, v)]
+    kept = ((f, getattr(value, f.name)) for f in fields(value) if f.compare)
+    parts = [f"{f.name}={stable_text(v)}" for f, v in kept if not _default(f, v)]
     return f"{type(value).__name__}({', '.join(parts)})"
 
 

@@ -77,7 +77,7 @@ class QueryOptions:
     output the expiry of each row. ``strategy``: execution strategy: "upa", "nt", "direct", or "auto" (the
     cheapest by estimate). ``skew``: "split" lets all shards share the join of keys that would fill one of them
     (joins of two windows, live pipelines), at the price of one more exchange after the join; "keep" does not.
-    ``memory``: bytes of state that one shard of a stage may hold: joins leave out indexes that do not pay, and what
+    ``memory``: bytes of state that one shard of a level may hold: joins leave out indexes that do not pay, and what
     does not fit all the same is a BudgetError before anything of the batch is committed (None: no limit).
     """
 

@@ -1,1 +1,1 @@
-"""The Spark runtime: packed transport, stages as ``mapInArrow`` over shards, checkpoints and sinks."""
+"""The Spark runtime: packed transport, levels as ``mapInArrow`` over shards, checkpoints and sinks."""

@@ -166,5 +166,3 @@ class SlotRun:
         if self.level == 0 and run.shard == 0:
             count_arrivals(own, self.spec, query, self.mail.headers, times.befores[domain])
         own |= {"watermark": times.watermarks[domain], "now": self.mail.now}
-
-

@@ -1,7 +1,7 @@
 """Tables: DataFrames of updates as feeds, and static tables as files that a live pipeline's workers read once.
 
 Spark refuses a union of batch and streaming DataFrames, so a live pipeline takes its static tables from files, written
-when it starts. A stage takes up its shard's rows in the first batch in which it runs.
+when it starts. A vertex takes up its shard's rows in the first batch in which it runs.
 """
 
 from __future__ import annotations

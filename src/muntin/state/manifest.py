@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """One (query, stage, shard): heads, and its chunks by structure (in the order of ``structures``), oldest first."""
+    """One cell (vertex, shard): heads, and its chunks by structure (in the order of ``structures``), oldest first."""
 
     heads: dict[str, Any]
     structures: list[str]

@@ -87,13 +87,13 @@ class PaneStore:
         evolving: Collection[str] = (),
         sparse: bool = False,
     ) -> dict[str, ShardState]:
-        """The states of ``cells`` ("signature/stage/shard") in ``version``; None or -1 is the empty one before batch 0.
+        """The states of ``cells`` ("vertex/shard") in ``version``; None or -1 is the empty one before batch 0.
 
-        A cell whose "signature/stage" is unknown to that version starts empty. One whose "signature/stage" is known
-        for other shards but not for it means that a manifest was lost: an error, unless ``sparse`` (not every shard
-        takes part in every version). ``task``: whose manifest to look in first; while tasks keep their cells from
-        version to version, it is the only one read. ``fingerprint``: compared with the stored one, see
-        ``check_fingerprint``. Chunks open when they are loaded.
+        A cell whose vertex is unknown to that version starts empty. One whose vertex is known for other shards but not
+        for it means that a manifest was lost: an error, unless ``sparse`` (not every shard takes part in every
+        version). ``task``: whose manifest to look in first; while tasks keep their cells from version to version, it is
+        the only one read. ``fingerprint``: compared with the stored one, see ``check_fingerprint``. Chunks open when
+        they are loaded.
 
         Raises StoreError: version missing or collected, store missing or newer, corrupt, of another pipeline.
         """
@@ -125,7 +125,7 @@ class PaneStore:
         if lost and not sparse:
             raise StoreError(
                 f"version {version} of the pane store at {self._here()} is incomplete: no manifest has "
-                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that stage. "
+                f"{', '.join(lost[:5])}{' ...' if len(lost) > 5 else ''}, but has other shards of that vertex. "
                 f"{_UNREAD}{ADVICE}"
             )
         if cells:

@@ -1,4 +1,4 @@
-"""The state of one (query stage, shard): named lists of immutable chunks, plus small heads.
+"""The state of one (vertex, shard): named lists of immutable chunks, plus small heads.
 
 Chunks are appended, merged and dropped, never changed; what is not yet committed stays in memory. The same class backs
 the local runtime (never committed) and the pane store (opened from version b - 1, committed as version b).

@@ -17,15 +17,15 @@ def join_lines(statistics: Statistics, names: Sequence[str]) -> tuple[str, ...]:
 def _inputs(statistics: Statistics, names: Sequence[str]) -> Iterator[str]:
     for i, name in enumerate(names):
         life = statistics["lives"][i]
-        lasting = "without end" if life is None else f"for {life:,.4g} s"
-        kinds = [f"{v:,.0f} values of key {c}" for c, v in statistics["distinct"].get(i, {}).items()]
-        yield ", ".join([f"{name}: {statistics['rates'][i]:,.4g} rows/s, valid {lasting}", *kinds])
+        lifetime = "without end" if life is None else f"for {life:,.4g} s"
+        values = [f"{v:,.0f} values of key {c}" for c, v in statistics["distinct"].get(i, {}).items()]
+        yield ", ".join([f"{name}: {statistics['rates'][i]:,.4g} rows/s, valid {lifetime}", *values])
 
 
 def _orders(statistics: Statistics, names: Sequence[str]) -> Iterator[str]:
     if statistics["orders"] and len(names) > 2:
-        told = (f"{names[i]} -> {', '.join(names[j] for j in o)}" for i, o in enumerate(statistics["orders"]))
-        yield "orders: " + "; ".join(told)
+        shown = (f"{names[i]} -> {', '.join(names[j] for j in o)}" for i, o in enumerate(statistics["orders"]))
+        yield "orders: " + "; ".join(shown)
 
 
 def _changes(statistics: Statistics, names: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What planning of any node builds on: drafts, names, and the smallest pieces that several nodes share."""
+"""What lowering of any node builds on: the graph under construction, fresh names, steps that nodes share."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Base:
         return f"__{stem}{self.counter}"
 
     def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
-        """The value of a relation (the planner of the whole language fills this in)."""
+        """The value of a relation (filled in by ``lowering.query``)."""
         raise NotImplementedError
 
     def materialize(self, value: Placed, emit: str, ticks: Ticks | None, marks: Sequence[Placed]) -> Placed:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
         return self.build.apply(op, [value, *marks], value.schema, emit == "changes")
 
-    def lasting(self, value: Value, node: Node | None = None) -> Placed:
+    def internal_results(self, value: Value, node: Node | None = None) -> Placed:
         """Results over INTERNAL windows: once there, they stay (thesis 3.3.2). ``node``: what the value is."""
         here = self.build.place(value)
         if here.signed or (node is not None and renews(node)):
@@ -75,7 +75,7 @@ class Base:
         op = WindowJoin(tuple(names.columns(k) for k in keys), null_safe)
         return self.build.apply(op, here, schema, signed, lambda args: joined_keys(args, keys))
 
-    def kinds(self, rows: Placed) -> Placed:
+    def distinct_rows(self, rows: Placed) -> Placed:
         """The distinct rows of a value whose equal rows are on one shard already: interval rows where each row's expiry
         is known, counted ones otherwise (thesis 3.5.2)."""
         if not rows.signed:
@@ -87,10 +87,10 @@ class Base:
     def distinct(self, value: Value) -> Placed:
         """Each row once."""
         (here,) = self.build.colocate([value], [value.schema.names])
-        return self.kinds(here)
+        return self.distinct_rows(here)
 
     def minus(self, left: Placed, taken: Placed) -> Placed:
-        """Left rows without those in ``taken`` (each of which is a left row), in their stage."""
+        """Left rows without those in ``taken`` (each of which is a left row), on their shards."""
         return self.build.merge([left, taken], (1, -1), left.schema)
 
     def plus(self, parts: Sequence[Value], schema: Schema) -> Placed:

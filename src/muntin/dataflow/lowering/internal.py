@@ -31,7 +31,7 @@ def only_windows(parts: Sequence[Node]) -> bool:
 class InternalJoins(Joins):
     """Joins of which some windows are INTERNAL."""
 
-    def lasting_join(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
+    def internal_join(self, parts: Sequence[Node], predicate: Expr, ticks: Ticks | None) -> Value:
         """The join of inputs some of which are INTERNAL.
 
         Raises:

@@ -1,8 +1,8 @@
-"""How a join of inputs that share no single key is run: in one stage or several, and how its inputs are spread.
+"""How a join of inputs that share no single key is run: on one level or several, and how its inputs are spread.
 
-In one stage the inputs that share a key are spread by it, and every shard gets every row of the others (the small
-side's windows are broadcast). In relayed stages the combinations of the inputs on one key travel to the shards of the
-next key, meet the windows there and go; no stage keeps an intermediate result. New rows of the later inputs take the
+On one level the inputs that share a key are spread by it, and every shard gets every row of the others (the small
+side's windows are broadcast). In a relayed join the combinations of the inputs on one key travel to the shards of the
+next key, meet the windows there and go; no level keeps an intermediate result. New rows of the later inputs take the
 way back, for which the windows that they need are kept once more.
 """
 
@@ -93,7 +93,7 @@ def relay(classes: Sequence[Class], inputs: int) -> Relay | None:
 
 
 def relayed_is_cheaper(nodes: Sequence[Node], predicate: Expr, spread: Spread, plan: Relay) -> bool:
-    """Whether relayed stages send and keep fewer rows per second than broadcasting."""
+    """Whether a relayed join sends and keep fewer rows per second than broadcasting."""
     known = Statistics()
     flows = [flow_of(n, known) for n in nodes]
     copies = sum((SHARDS - 1) * f.rate for f, key in zip(flows, spread.keys, strict=True) if key is None)

@@ -121,7 +121,7 @@ class Joins(Base):
 
     def join(self, parts: Sequence[Value], predicate: Expr, nodes: Sequence[Node] = ()) -> Value:
         """n-way join. Inputs that all share a key meet in one operator by it; others in one operator over their join
-        graph, or in relayed stages where that is cheaper by estimate (``nodes``: what the parts are)."""
+        graph, or relayed through levels where that is cheaper by estimate (``nodes``: what the parts are)."""
         conditions = conjuncts(predicate)
         owner = {name: i for i, v in enumerate(parts) for name in v.schema.names}
         groups = _classes(conditions, owner)

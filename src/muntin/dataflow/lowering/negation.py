@@ -48,7 +48,7 @@ class Negation(InternalJoins):
     """Rows with, without, or beside their partners, as merges of weighted rows."""
 
     def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
-        """Changes of each group's row (the planner of the whole language fills this in)."""
+        """Changes of each group's row (filled in by ``lowering.query``)."""
         raise NotImplementedError
 
     def semi_join(self, node: SemiJoin, ticks: Ticks | None, external: bool = False) -> Value:
@@ -82,9 +82,9 @@ class Negation(InternalJoins):
         pairs = self.join([stamped, right], node.predicate)
         wide = self.build.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(stamped)))
         names = tuple(f"__m.{n}" for n in schema.names)
-        every = [self.lasting(v) for v in (stamped, wide)]
+        every = [self.internal_results(v) for v in (stamped, wide)]
         here, there = self.build.colocate(every, [schema.names, names])
-        joined = self.window_join([here, self.kinds(there)], [schema.names, names], null_safe=True)
+        joined = self.window_join([here, self.distinct_rows(there)], [schema.names, names], null_safe=True)
         return self.build.project(joined, columns(node.schema))
 
     def _not_in(self, left: Value, right: Value, node: SemiJoin) -> Placed:
@@ -108,7 +108,7 @@ class Negation(InternalJoins):
         return self.minus(here, matched)
 
     def _matched(self, left: Value, right: Value, predicate: Expr) -> tuple[Placed, Placed]:
-        """(left, those of its rows that some row of ``right`` matches), in one stage."""
+        """(left, those of its rows that some row of ``right`` matches), on the same shards."""
         mine, theirs = set(left.schema.names), set(right.schema.names)
         conditions = conjuncts(predicate)
         own_right = [c for c in conditions if {x.name for x in columns_of(c)} <= theirs]
@@ -126,8 +126,8 @@ class Negation(InternalJoins):
         right = self.build.project(self.build.filter(right, usable), named)
         right_keys = tuple(n for n, _ in named[: len(pairs)])
         here, there = self.build.colocate([left, right], [left_keys, right_keys])
-        kinds = self.kinds(there)
-        joined = self.window_join([here, kinds], [left_keys, right_keys])
+        distinct = self.distinct_rows(there)
+        joined = self.window_join([here, distinct], [left_keys, right_keys])
         matched = self.build.project(joined, all_columns(here))
         assert isinstance(matched, Placed)
         return here, matched
@@ -139,8 +139,8 @@ class Negation(InternalJoins):
         wide = self.build.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(left)))
         names = tuple(f"__m.{n}" for n in left.schema.names)
         here, there = self.build.colocate([left, wide], [left.schema.names, names])
-        kinds = self.kinds(there)
-        joined = self.window_join([here, kinds], [left.schema.names, names], null_safe=True)
+        distinct = self.distinct_rows(there)
+        joined = self.window_join([here, distinct], [left.schema.names, names], null_safe=True)
         matched = self.build.project(joined, all_columns(here))
         assert isinstance(matched, Placed)
         return here, matched
@@ -218,10 +218,10 @@ class Negation(InternalJoins):
             return self._apply_global(left, right, node, ticks)
         left = self.build.place(left)
         outer = self.build.project(left, tuple((f"__o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
-        kinds = self.distinct(outer)
+        distinct = self.distinct(outer)
         renamed = {n: f"__o.{n}" for n in used}
         predicate = renamed_columns(node.predicate, renamed)
-        pairs = self.join([kinds, right], predicate)
+        pairs = self.join([distinct, right], predicate)
         groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
         grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema, node.right), groups, node.aggs), ticks)  # type: ignore[arg-type]
         keys = tuple(n for n, _ in groups)

@@ -244,10 +244,10 @@ class _Lowering(Negation):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
             case Scan(window=Range(rows=int()) as window):
                 fired = self.fired_window(self._unbounded(node), window)
-                return self.lasting(fired) if window.internal and not external else fired
+                return self.internal_results(fired) if window.internal and not external else fired
             case Scan(window=Range(internal=True) as window):
                 plain = loose(replace(node, window=replace(window, internal=False)), ticks)
-                return plain if external else self.lasting(replace(plain, interval=True))
+                return plain if external else self.internal_results(replace(plain, interval=True))
             case Scan():
                 return loose(node, ticks)
             case Filter(child, predicate):
@@ -257,14 +257,14 @@ class _Lowering(Negation):
             case Join(parts, predicate):
                 internal = [has_internal(p) for p in parts if windows_of(p)]
                 if not external and any(internal) and (not all(internal) or only_windows(parts)):
-                    return self.lasting_join(parts, predicate, ticks)
+                    return self.internal_join(parts, predicate, ticks)
                 joined = self.join_with_tables(parts, predicate, ticks)
-                return self.lasting(joined, node) if not external and any(internal) else joined
+                return self.internal_results(joined, node) if not external and any(internal) else joined
             case Aggregate():
                 value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
                 if external or not has_internal(node.input):
                     return value
-                return self.lasting(value)
+                return self.internal_results(value)
             case Distinct(child):
                 return self.distinct(self.visit(child, ticks))
             case SemiJoin():
@@ -282,7 +282,7 @@ class _Lowering(Negation):
                 return replace(self.build.apply(op, here, node.schema, True), endless=True)
             case Rewindow(window=window):
                 results = self.rewindow(node, ticks)
-                return self.lasting(results) if is_internal(window) and not external else results
+                return self.internal_results(results) if is_internal(window) and not external else results
             case TableScan():
                 return table(node, ticks)
             case Output():

@@ -1,4 +1,4 @@
-"""Planning of relayed stages: a join on two keys whose intermediate results travel and are not kept.
+"""Planning of relayed joins: a join on two keys whose intermediate results travel and are not kept.
 
 Of inputs A and B on key k, and C that joins B on key j::
 

@@ -39,7 +39,7 @@ class Band:
 
 @dataclass(frozen=True)
 class GraphJoin(Described):
-    """n-way join of the stage's inputs over a join graph, in one operator; nothing is kept but the inputs' windows.
+    """n-way join over a join graph, in one operator; nothing is kept but the inputs' windows.
 
     ``classes``: columns that the condition makes equal, at most one of each input, by input number. ``conditions``:
     what else a combination must satisfy, each over several inputs; checked as soon as they are bound. ``columns``:

@@ -43,7 +43,7 @@ from muntin.state.window_rows import EXP, START, int64s
 
 @dataclass(frozen=True)
 class WindowJoin(Described):
-    """n-way equi-join of the stage's inputs in one operator; ``keys[i]`` names input i's key columns (aligned).
+    """n-way equi-join in one operator; ``keys[i]`` names input i's key columns (aligned).
 
     () in every place is the cross product. Output: the columns of all inputs in order, valid while all parts are.
     ``null_safe``: NULL keys equal NULL keys (otherwise the inputs have none). Where rows come with roles, hot keys are
@@ -69,7 +69,6 @@ class WindowJoin(Described):
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
-
 
 
 @dataclass(frozen=True)
