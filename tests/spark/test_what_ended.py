@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from conftest_spark import SECOND, Feed, events
 from py4j.protocol import Py4JNetworkError
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 
 from muntin.core.errors import DataError, StoreError
@@ -76,6 +78,8 @@ class Failing:
         return state
 
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
+
 JOIN = "SELECT a.k, a.v FROM a [RANGE 5 SECONDS], limits t WHERE a.k = t.k"
 OWN = "SELECT k, own(v) AS v FROM a [RANGE 5 SECONDS SLIDE 1 SECOND] GROUP BY k"
 
@@ -112,9 +116,10 @@ def test_a_sinks_own_exception_comes_through(ended: Callable[..., BaseException]
 
 
 @pytest.mark.spark
-def test_what_spark_refuses_is_told_in_its_words(ended: Callable[..., BaseException]) -> None:
-    found = ended(JOIN, "parket", "/nowhere")
-    assert not isinstance(found, DataError) and "Failed to find the data source: parket" in in_one_line(found)
+def test_what_spark_refuses_is_told_in_its_words(ended: Callable[..., BaseException], tmp_path: Path) -> None:
+    found = ended(JOIN, "text", str(tmp_path / "out"))
+    assert isinstance(found, PySparkException) and not isinstance(found, DataError)
+    assert in_one_line(found).startswith(f"[{found.getCondition()}]") and "text" in in_one_line(found).lower()
 
 
 @pytest.mark.spark
