@@ -96,7 +96,7 @@ def test_the_command(tmp_path: Path) -> None:
     ("check", "status", "said", "counts"),
     [
         (BAD, 1, "NOT y < 2: y 3 | a criterion | FAIL", "0 PASS, 0 DIFFERS, 1 FAIL, 0 NOTHING"),
-        (OTHER, 0, f"{OTHER.told} | a criterion | DIFFERS", "0 PASS, 1 DIFFERS, 0 FAIL, 0 NOTHING"),
+        (OTHER, 0, f"{OTHER.words} | a criterion | DIFFERS", "0 PASS, 1 DIFFERS, 0 FAIL, 0 NOTHING"),
         (None, 0, " | a criterion | NOTHING TO REPRODUCE", "0 PASS, 0 DIFFERS, 0 FAIL, 1 NOTHING"),
     ],
 )

@@ -271,4 +271,4 @@ def test_vertices_of_one_depth_share_a_level() -> None:
         for edge in vertex.inputs:
             assert graph.levels[edge.vertex] + (not isinstance(edge.route, Here)) <= graph.levels[i]
             crosses = graph.levels[edge.vertex] < graph.levels[i]
-            assert crosses == ((edge.vertex, edge.route) in graph.channel_of)
+            assert crosses == ((edge.vertex, edge.route) in {(c.vertex, c.route) for c in graph.channels})

@@ -2,27 +2,13 @@
 
 A join makes large arrays for a batch and frees them with it. By default glibc takes arrays beyond 32 MB from the system
 each time and gives the end of its heap back, and Arrow's mimalloc purges: the system then fills the same pages with
-zeros for every batch, which was up to half of a join's CPU. ``keep_memory`` raises glibc's two thresholds
+zeros for every batch. ``keep_memory`` raises glibc's two thresholds
 (``mallopt``: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD) and has Arrow allocate from glibc's heap too, so that NumPy, Numba and
 Arrow share what is free. ``release_excess``, after a batch, gives back what is free and resident beyond the bound.
 
-Measured in process, the two-way join of 10 s of ``bench.cases``: CPU time for the same rows against the defaults of
-glibc and Arrow in the same run, and resident memory in MB (glibc 2.36, pyarrow's mimalloc, batches of 200,000 rows a
-stream; a loaded machine gave the defaults 218 to 372 thousand rows per CPU second):
-
-====================================  =============  ======  ===========  ============
-.                                     rows per CPU   peak    after batch  then trimmed
-====================================  =============  ======  ===========  ============
-defaults                              1              1,632   1,136        1,091
-thresholds, Arrow's mimalloc          1.2 to 1.5     1,545   1,338        1,090
-Arrow in glibc's heap                 0.9            1,531   652          309
-both                                  1.2 to 2.0     1,440   1,441        309
-both, ``malloc_trim`` after a batch   0.9            1,556   309          309
-====================================  =============  ======  ===========  ============
-
-With batches of 100,000 rows it is 1.3 times the rows, with 20,000 1.2. A batch peaks no higher, and nothing stays that
-a trim cannot give back, while mimalloc's 780 MB stayed. A trim after every batch takes all gain away, so there is none
-below the bound.
+Both belong together: with raised thresholds alone Arrow's mimalloc keeps what no trim can give back, with Arrow in
+glibc's heap alone the heap's end still goes back after every array. A trim after every batch takes the gain away, so
+there is none below the bound. What it saves, in pages that the system need not hand out anew, is in the tests.
 
 No effect where libc is not glibc, where the environment sets the same things already (``MALLOC_*_``,
 ``GLIBC_TUNABLES``, ``ARROW_DEFAULT_MEMORY_POOL``), or with ``MUNTIN_ALLOCATION=off`` (for workers in

@@ -46,9 +46,6 @@ class Places:
         """Where the vertex is, or from now on will be."""
         return self._known.setdefault(id, spreads)
 
-    def __contains__(self, id: str) -> bool:
-        return id in self._known
-
     def items(self) -> Iterable[tuple[str, tuple[Spread, ...]]]:
         return self._known.items()
 

@@ -225,11 +225,6 @@ class Graph:
         return tuple(Channel(v, r, level) for (v, r), level in deepest.items())
 
     @cached_property
-    def channel_of(self) -> Mapping[tuple[int, Route], int]:
-        """The number of each channel by vertex and route."""
-        return {(c.vertex, c.route): n for n, c in enumerate(self.channels)}
-
-    @cached_property
     def single(self) -> tuple[bool, ...]:
         """Which vertices have work on shard 0 alone."""
         found: list[bool] = []

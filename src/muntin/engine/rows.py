@@ -55,11 +55,6 @@ def from_wire(vertex: Vertex, rows: pa.RecordBatch) -> Batch:
     return batch if (ts[1:] >= ts[:-1]).all() else batch.take(np.argsort(ts, kind="stable"))
 
 
-def none_of(schema: pa.Schema) -> pa.RecordBatch:
-    """No rows."""
-    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
-
-
 def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER) -> pa.RecordBatch:
     """The answer as the user sees it (``plan.result_schema``), without what lies after ``end``; an expiry that never
     comes is NULL."""

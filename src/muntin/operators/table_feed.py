@@ -119,7 +119,7 @@ def _by_key(key: tuple[str, ...], rows: KeyedTable, updates: Batch) -> tuple[Bat
     rows.live[current[current >= 0]] = 1
     moved = np.union1d(gone, come)
     rows.save(moved[moved >= 0])
-    return _told(rows.keys, updates.ts, gone, come), done
+    return _signed(rows.keys, updates.ts, gone, come), done
 
 
 def _key_ids(key: tuple[str, ...], rows: KeyedTable, updates: Batch) -> tuple[Ints, Ints, int]:
@@ -129,7 +129,7 @@ def _key_ids(key: tuple[str, ...], rows: KeyedTable, updates: Batch) -> tuple[In
     return ids[: len(rows)], ids[len(rows) :], count
 
 
-def _told(rows: pa.RecordBatch, ts: Ints, gone: Ints, come: Ints) -> Batch:
+def _signed(rows: pa.RecordBatch, ts: Ints, gone: Ints, come: Ints) -> Batch:
     """Rows that go and come as signed rows, those that go first in their update."""
     pairs = np.stack([gone, come], axis=1).reshape(-1)
     sign = np.tile(np.array([-1, 1], np.int8), len(gone))

@@ -113,7 +113,7 @@ def _present(e: Expr, known: Names) -> bool:
 
 
 def _widens(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every value has one of the target's type (other casts give NULL where there is none)."""
+    """Whether every value has one of the target's type (TRY_CAST and NaN as a decimal give NULL otherwise)."""
     t = pa.types
     if not t.is_integer(source):
         return source == target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from muntin.aggregates.registry import described
-from muntin.optimizer.rewrite import is_nrr
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -33,8 +32,3 @@ def is_rigid(output: Output) -> bool:
     if output.kind.endswith("restore"):
         return True
     return any(is_internal(n) for n in within(output) if isinstance(n, Scan | Rewindow))
-
-
-def reads_nrr(node: Node) -> bool:
-    """Whether a non-retroactive relation is below the node (not inside a windowed sub-query)."""
-    return any(is_nrr(n) for n in within(node))

@@ -42,7 +42,7 @@ class Check:
     reason: str = ""
 
     @property
-    def told(self) -> str:
+    def words(self) -> str:
         """What is printed of it."""
         if self.ok:
             return self.measured
@@ -151,7 +151,7 @@ def _run(entry: Entry, setting: Setting) -> Record:
 def _measured(outcome: Outcome) -> str:
     """What does not hold, failures first; else what was found."""
     missed = sorted((c for c in outcome.checks if not c.ok), key=lambda c: c.reason != "")
-    return "; ".join(c.told for c in missed or outcome.checks)
+    return "; ".join(c.words for c in missed or outcome.checks)
 
 
 def _verdict(checks: Sequence[Check]) -> Verdict:
