@@ -328,7 +328,8 @@ class Session:
         if text is None:
             if not self.queries:
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
-            graph = Graph.of([q.physical for q in self.queries.values()])
+            places = Places()  # one for all: what they share is laid out once, as ``start`` does
+            graph = Graph.of([q.plan(places) for q in self.queries.values()])
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)

@@ -86,6 +86,8 @@ def _vertex(v: VertexRecord, several: bool) -> Iterator[str]:
         yield f"           for: {', '.join(v.queries)}"
     if v.keeps:
         yield f"           keeps: {keeps_text(v)}"
+    if v.layout:
+        yield f"           layout: {v.layout}"
     if v.measured is not None:
         yield f"           measured: {measured_text(v.measured)}"
     yield from (f"           {line}" for line in v.join)
