@@ -62,6 +62,17 @@ def test_ten_equal_queries_cost_what_one_does() -> None:
     assert work[1] == work[0] and state[1] == state[0]
 
 
+def test_the_answer_of_equal_queries_is_formed_once() -> None:
+    """Under each query's names: the columns lie in the same buffers. What shows more than they do has its own."""
+    plans = plan_queries([bind(t, CATALOG, QueryOptions(exp=n == 3)) for n, t in enumerate(texts(4))])
+    pipe = LocalPipeline(plans, 1)
+    tables = [pipe.push_all(b) for b in data()][-1]
+    assert [tuple(t.schema.names) for t in tables] == [p.result_schema.names for p in plans]
+    where = [t.column(1).chunk(0).buffers()[1].address for t in tables]
+    times = [t.column(2).chunk(0).buffers()[1].address for t in tables]
+    assert len(tables[0]) > 100 and len(set(where[:3])) == 1 and len(set(times[:3])) == 1 and times[3] != times[0]
+
+
 def test_equal_parts_of_different_queries_are_kept_once() -> None:
     grouped = f"SELECT a.k, COUNT(*) AS n {FROM.format(a='a', b='b')} GROUP BY a.k"
     more = f"SELECT x.k, SUM(y.v) AS s {FROM.format(a='x', b='y')} GROUP BY x.k"

@@ -142,7 +142,7 @@ class QueryPlan:
         known = {*self.present, self.time_column}
         return pa.schema([f.with_nullable(f.name not in known) for f in self.result_schema.to_arrow()])
 
-    @property
+    @cached_property
     def result_schema(self) -> Schema:
         """Columns of the result in order: the query's own, then ``ts`` (``_ts`` if taken), ``op``, ``exp`` as they
         apply.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from muntin.dataflow.routes import Route, Split, route
 from muntin.engine.clocks import CLOCKS, Times, advance
 from muntin.engine.level import LevelOutput, hot_keys
 from muntin.engine.meter import Meter
-from muntin.engine.rows import TS, result_rows, to_wire
+from muntin.engine.rows import TS, form_of, results_of, to_wire
 from muntin.engine.source import arrive, ship
 from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
@@ -102,18 +102,21 @@ class LocalPipeline:
         return results
 
     def _levels(self, inbox: Inbox, times: list[Times]) -> list[pa.Table]:
-        results: list[list[pa.RecordBatch]] = [[] for _ in self.graph.plans]
-        for level in range(self.graph.depth):
+        graph = self.graph
+        results: list[list[pa.RecordBatch]] = [[] for _ in graph.plans]
+        for level in range(graph.depth):
             outputs = [self._level(level, shard, inbox, times[shard]) for shard in range(self.shards)]
             for shard, output in enumerate(outputs):
-                for v in self.graph.at(level):
-                    self._send(v, to_wire(self.graph.vertices[v], output.rows[v]), shard, inbox)
-            for number, (plan, root) in enumerate(zip(self.graph.plans, self.graph.roots, strict=True)):
-                if self.graph.levels[root] == level:
-                    ends = [t.end for t in times]
-                    pairs = zip(outputs, ends, strict=True)
-                    results[number] = [result_rows(plan, o.rows[root], end) for o, end in pairs]
-        return [self._in_time(p, r) for p, r in zip(self.graph.plans, results, strict=True)]
+                for v in graph.at(level):
+                    self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
+                for number, rows in results_of(graph, {v: output.rows[v] for v in graph.at(level)}, times[shard].end):
+                    results[number].append(rows)
+        made: dict[Hashable, pa.Table] = {}
+        forms = [form_of(p, r) for p, r in zip(graph.plans, graph.roots, strict=True)]
+        for plan, form, parts in zip(graph.plans, forms, results, strict=True):
+            if form not in made:
+                made[form] = self._in_time(plan, parts)
+        return [made[f].rename_columns(p.result_schema.names) for p, f in zip(graph.plans, forms, strict=True)]
 
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}

@@ -14,7 +14,7 @@ from muntin.cql.spark_sql import to_spark_sql
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
 from muntin.engine.level import LevelOutput
-from muntin.engine.rows import result_rows, to_wire
+from muntin.engine.rows import results_of, to_wire
 from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
 from muntin.plan.exprs import Column
@@ -63,9 +63,8 @@ class LevelRun:
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""
-        for number, (plan, root) in enumerate(zip(self.spec.queries, self.spec.graph.roots, strict=True)):
-            if root in self.vertices and len(output.rows[root]):
-                yield number, result_rows(plan, output.rows[root], times.end)
+        rows = {v: output.rows[v] for v in self.vertices if len(output.rows[v])}
+        yield from results_of(self.spec.graph, rows, times.end)
 
     def letters(self, output: LevelOutput) -> Iterator[wire.Letter]:
         """The rows that later levels want."""
