@@ -69,8 +69,8 @@ def test_the_answer_of_equal_queries_is_formed_once() -> None:
     tables = [pipe.push_all(b) for b in data()][-1]
     assert [tuple(t.schema.names) for t in tables] == [p.result_schema.names for p in plans]
     where = [t.column(1).chunk(0).buffers()[1].address for t in tables]
-    times = [t.column(2).chunk(0).buffers()[1].address for t in tables]
-    assert len(tables[0]) > 100 and len(set(where[:3])) == 1 and len(set(times[:3])) == 1 and times[3] != times[0]
+    marks = [t.column(3).chunk(0).buffers()[2].address for t in tables]
+    assert len(tables[0]) > 100 and len(set(where[:3])) == 1 and len(set(marks[:3])) == 1 and marks[3] != marks[0]
 
 
 def test_equal_parts_of_different_queries_are_kept_once() -> None:
