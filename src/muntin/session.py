@@ -22,6 +22,7 @@ from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.meter import Meter
+from muntin.local.history import fill
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
@@ -395,7 +396,7 @@ class Session:
         job = Job(
             self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.tau,
+            self.tau, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():

@@ -33,7 +33,8 @@ class Metrics:
     out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
     before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
     yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
-    there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
+    there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late. ``since``:
+    the first batch whose rows its windows have (of a run; 0 for those that were there from the beginning).
     """
 
     batch: int
@@ -47,6 +48,7 @@ class Metrics:
     lag: int | None = None
     bad_updates: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    since: int = 0
 
 
 @dataclass(frozen=True)
