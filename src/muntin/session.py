@@ -158,6 +158,7 @@ class Session:
         order_by: str | None = None,
         ts_unit: str | None = None,
         rate: float | None = None,
+        sample: float | None = None,
     ) -> None:
         """Register a DataFrame as a stream; a batch DataFrame is replayed in order of event time.
 
@@ -173,6 +174,9 @@ class Session:
             order_by: column that orders rows of equal event time (NULLs last): windows of rows become reproducible.
             ts_unit: unit of an integer ``ts``: us, ms or s.
             rate: rows a second that are expected; the planner lays out joins by it (never by what an answer is).
+            sample: share of its rows that is admitted, above 0 and up to 1: a drop box for more input than there is
+                room for. The same rows whenever a batch runs; answers are then not exact, which EXPLAIN and metrics
+                say. It may change between runs.
 
         Raises ConfigError for a name taken, a column that is not there, or a type that cannot be event time.
         """
@@ -195,7 +199,7 @@ class Session:
             )
         stream = Stream(
             name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=_UNITS.get(ts_unit or "us", 1),
-            order=len(self.catalog.streams), rate=rate, **given,
+            order=len(self.catalog.streams), rate=rate, sample=sample, **given,
         )  # fmt: skip
         self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
         self.frames[name] = ready

@@ -116,6 +116,8 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
         return "its operators go by the time of different streams"
     if any(s.static or s.silent or s.idle_after is not None for s in plan.streams):
         return "it reads a table, or a stream that may fall idle"
+    if any(s.sample is not None for s in plan.streams):
+        return "it reads a stream that is sampled"
     if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now) for _, reach in plan.horizon):
         return "it has a window without end, or a window on results"
     if not all(_goes_by_windows(v) for v in own):

@@ -19,6 +19,7 @@ from muntin.engine.clocks import Progress, Times, progress_of
 from muntin.engine.memory import check_memory
 from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
+from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
 from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
@@ -40,6 +41,8 @@ class LevelOutput:
     late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
     bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
     """(vertex, table, number) of deletions of rows that were not there."""
+    shed: list[tuple[int, int]] = field(default_factory=list)
+    """(number of the source, rows that were in time and not admitted)."""
 
 
 def run_level(
@@ -57,6 +60,7 @@ def run_level(
     With ``most``, an operator that would give more rows raises Cut; the states are then to be put back as they were.
     """
     output = LevelOutput({})
+    valve = Valve.of(graph.streams)
     counted = []
     for number in graph.at(level):
         vertex = graph.vertices[number]
@@ -65,9 +69,13 @@ def run_level(
             continue
         state = states.get(number) or ShardState()
         progress = progress_of(graph, vertex, state, times)
-        inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
+        inputs, shed = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs], 0
         if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
-            inputs = [_on_time(graph, vertex, shard, inputs[0], progress, output)]
+            on_time = _on_time(graph, vertex, shard, inputs[0], progress, output)
+            admitted, shed = _admitted(graph, vertex, shard, on_time, valve)
+            inputs = [admitted]
+            if shed:
+                output.shed.append((vertex.inputs[0].vertex, shed))
         ctx = replace(_context(graph, number, shard, progress, states), most=most)
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
@@ -75,6 +83,7 @@ def run_level(
             output.bad_updates.append((number, vertex.op.table, bad_updates(state)))
         if meter is not None:
             counted.append((number, shard, inputs, output.rows[number], state, time.perf_counter() - began))
+            meter.of(number).shed += shed
     check_memory(graph, level, states, shard)
     if meter is not None:
         for step in counted:
@@ -102,15 +111,32 @@ def _on_time(
     stream = graph.vertices[edge.vertex].op.stream  # type: ignore[attr-defined]
     if stream.static or not late.any():
         return rows
-    gone = rows.where(late)
-    if isinstance(edge.route, Everywhere):
-        gone = gone.where(np.full(len(gone), shard == 0))
-    elif isinstance(edge.route, Split):
-        role = buffer_values(gone.columns.column(ROLE), np.int8)
-        gone = gone.where((role == PLAIN) | (role == MINE))
+    gone = _once(edge.route, shard, rows.where(late))
     names = graph.vertices[edge.vertex].schema.names
     output.late.append((edge.vertex, gone.columns.select(names).append_column("__ts", pa.array(gone.ts))))
     return rows.where(~late)
+
+
+def _admitted(
+    graph: Graph, vertex: Vertex, shard: int, rows: Batch, valve: Valve
+) -> tuple[Batch, int]:
+    """The rows of a source that the valve lets in, and how many it does not, each counted on one shard."""
+    edge = vertex.inputs[0]
+    source = graph.vertices[edge.vertex]
+    kept = valve.admitted(source.op.stream.name, rows, source.schema.names)  # type: ignore[attr-defined]
+    if kept is None:
+        return rows, 0
+    return rows.where(kept), len(_once(edge.route, shard, rows.where(~kept)))
+
+
+def _once(route: Route, shard: int, rows: Batch) -> Batch:
+    """Rows of which several shards may have a copy, each on one of them."""
+    if isinstance(route, Everywhere):
+        return rows.where(np.full(len(rows), shard == 0))
+    if isinstance(route, Split):
+        role = buffer_values(rows.columns.column(ROLE), np.int8)
+        return rows.where((role == PLAIN) | (role == MINE))
+    return rows
 
 
 def _context(graph: Graph, number: int, shard: int, progress: Progress, states: States) -> Context:

@@ -122,6 +122,9 @@ class _Filling:
         if held is None:
             raise NoHistory("no batch has been committed")
         clock = held.of(CLOCKS)[0]
+        sampled = [s.name for s in self.plan.streams if s.name in clock.heads.get("sampled", {})]
+        if sampled:
+            raise NoHistory(f"stream {sampled[0]} was sampled in an earlier run")
         self.watermark = self._watermark(clock, self.streams)
         if self.watermark == NEVER:
             raise NoHistory("no instant has been answered yet")

@@ -32,7 +32,8 @@ Inbox = list[dict[tuple[int, Route], list[pa.RecordBatch]]]
 class LocalPipeline:
     """Queries over shared streams, fed batch by batch. ``push`` returns the result rows that the batch completed.
 
-    ``late`` and ``bad`` count dropped rows, ``bad_updates`` by table deletions of rows that were not there.
+    ``late`` and ``bad`` count dropped rows, ``shed`` rows not admitted (``engine.valve``), ``bad_updates`` by table
+    deletions of rows that were not there.
     ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
     time is; ``since``: processing time at which this run began.
     """
@@ -44,7 +45,7 @@ class LocalPipeline:
         self.graph = Graph.of(plans)
         self.states = [{v: ShardState() for v in self.graph.stateful} for _ in range(shards)]
         self.clocks = [ShardState() for _ in range(shards)]
-        self.late = self.bad = 0
+        self.late = self.bad = self.shed = 0
         self.since = NEVER
         self._bad_updates: Counter[tuple[str, int]] = Counter()
 
@@ -130,6 +131,7 @@ class LocalPipeline:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
         output = whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
         self.late += sum(rows.num_rows for _, rows in output.late)
+        self.shed += sum(rows for _, rows in output.shed)
         for vertex, table, bad in output.bad_updates:
             self._bad_updates[table, vertex] += bad
         return output

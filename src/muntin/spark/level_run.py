@@ -104,7 +104,8 @@ def count(into: dict[str, int], spec: PipelineSpec, query: int, output: LevelOut
     """Add to a query's report what one step gave and dropped."""
     used = spec.graph.used_by
     late = sum(rows.num_rows for source, rows in output.late if query in used[source])
-    metrics.add_to(into, {"late": late, "results": results})
+    shed = sum(rows for source, rows in output.shed if query in used[source])
+    metrics.add_to(into, {"late": late, "results": results, **({"shed": shed} if shed else {})})
     for vertex, table, bad in output.bad_updates:
         if query in used[vertex]:
             metrics.count_bad_updates(into, vertex, table, bad)

@@ -34,7 +34,8 @@ class Metrics:
     before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
     yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
     there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late. ``since``:
-    the first batch whose rows its windows have (of a run; 0 for those that were there from the beginning).
+    the first batch whose rows its windows have (of a run; 0 for those that were there from the beginning). ``shed``:
+    rows that were in time and not admitted, since the stream is sampled: where there are any, answers are not exact.
     """
 
     batch: int
@@ -49,6 +50,7 @@ class Metrics:
     bad_updates: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     since: int = 0
+    shed: int = 0
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def add_up(
         late=base.late + sum(m.late for m in per_query),
         bad=base.bad + whole.bad,
         results=base.results + sum(m.results for m in queries.values()),
+        shed=base.shed + sum(m.shed for m in per_query),
         state_rows=sum(m.state_rows for m in per_query),
         state_bytes=whole.state_bytes,
         watermark=min(marks) if marks else None,
@@ -171,6 +174,7 @@ def report_to_log(metrics: RunMetrics) -> None:
         log.info(
             "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us%s",
             m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark, m.lag,
-            "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items()),
+            "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items())
+            + (f", not admitted {m.shed}: answers are not exact" if m.shed else ""),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)
