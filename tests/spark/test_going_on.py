@@ -123,3 +123,29 @@ def shown(table: Any, since: Any) -> dict[Any, Any]:
         held[tuple(v for n, v in row.items() if n not in ("ts", "op"))] += -1 if op == "-" else 1
         found[ts if op is None else max(ts, since)] = {v: n for v, n in held.items() if n}
     return {t: x for t, x in found.items() if t >= since}
+
+
+def test_a_sampled_stream_admits_the_same_rows_live_and_replayed_and_may_be_opened_at_a_restart(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path
+) -> None:
+    source = feed("a").put(*(events(i, 10 * i, 10, 200, disorder_s=2) for i in range(3)))
+    text = "SELECT k, j, v FROM a [RANGE 5 SECONDS]"
+
+    def answer(df: Any, sample: float | None, checkpoint: str | None) -> tuple[Any, Any]:
+        session = Session(spark, shards=4)
+        session.stream("a", df, slack="2 seconds", sample=sample)
+        query = session.sql(text, name="q")
+        if checkpoint is None:
+            return bag(query.to_df().toArrow()), query.metrics()
+        query.write("parquet", str(tmp_path / checkpoint / "out"))
+        run(session, tmp_path / checkpoint / "cp", END)
+        return bag(spark.read.parquet(str(tmp_path / checkpoint / "out")).drop("batch").toArrow()), query.metrics()
+
+    exact, _ = answer(source.replay(), None, None)
+    replayed, counted = answer(source.replay(), 0.4, None)
+    live, _ = answer(source.live(), 0.4, "sampled")
+    assert live == replayed and 0 < len(live) < 0.6 * len(exact) and set(live) <= set(exact)
+    assert 250 < counted.shed < 450 and f"{counted.shed}" in str(counted)
+    source.put(events(9, 101, 5, 100), events(9, 190, 1, 100))
+    more, metrics = answer(source.live(), None, "sampled")
+    assert len(more) > len(live) + 150 and metrics.shed == 0

@@ -21,7 +21,8 @@ class Counter:
     ``calls``: steps of a shard. ``rows_in``, ``rows_out``: rows, negative tuples included (``negative``: those that
     came out). ``state``: rows that it holds now; ``peak``: the most at the end of a step. ``looked``: rows of state
     that it looked at (opened, bisected, probed, merged). ``seconds``: of processing. ``shed``: rows of its source that
-    were not admitted (``engine.valve``).
+    were not admitted (``engine.valve``). ``bytes``: of the rows that it holds now, as the option ``memory`` counts
+    them; ``written``: of the chunks that it made, merged ones too.
     """
 
     calls: int = 0
@@ -33,6 +34,8 @@ class Counter:
     looked: int = 0
     seconds: float = 0.0
     shed: int = 0
+    bytes: int = 0
+    written: int = 0
 
     @property
     def work(self) -> int:
@@ -51,7 +54,7 @@ class Meter:
     batches: int = 0
     results: int = 0
     seconds: float = 0.0
-    _held: dict[tuple[int, int], int] = field(default_factory=dict)
+    _held: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def of(self, vertex: int) -> Counter:
         """The counter of a vertex (empty if it never ran)."""
@@ -70,8 +73,11 @@ class Meter:
         c.seconds += seconds
         c.looked += state.looked
         state.looked = 0
-        held = state.rows()
-        c.state += held - self._held.get((vertex, shard), 0)
+        c.written += state.written
+        state.written = 0
+        held, before = (state.rows(), state.size()), self._held.get((vertex, shard), (0, 0))
+        c.state += held[0] - before[0]
+        c.bytes += held[1] - before[1]
         self._held[vertex, shard] = held
         c.peak = max(c.peak, c.state)
         if shard == 0 and STATISTICS in state.heads:

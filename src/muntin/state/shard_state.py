@@ -41,6 +41,8 @@ class ShardState:
     heads: dict[str, Any] = field(default_factory=dict)
     looked: int = field(default=0, compare=False)
     """Rows of it that were looked at since a meter last counted: opened, bisected, probed or merged; not state."""
+    written: int = field(default=0, compare=False)
+    """Bytes of the chunks that were made since a meter last counted, merged ones too; not state."""
 
     def list(self, structure: str) -> list[Chunk]:
         """The chunks of a structure, oldest first (a live list: do not change it directly)."""
@@ -49,6 +51,7 @@ class ShardState:
     def append(self, structure: str, rows: pa.RecordBatch, **meta: int) -> Chunk:
         """Add ``rows`` as the newest chunk; empty batches are refused by contract of the callers."""
         chunk = Chunk(_sized(rows, meta), lambda: rows)
+        self.written += chunk.meta["bytes"]
         self.list(structure).append(chunk)
         return chunk
 
@@ -67,6 +70,7 @@ class ShardState:
                 kept.append(c)
             elif c is old[0] and rows is not None and rows.num_rows:
                 kept.append(Chunk(_sized(rows, meta), lambda: rows))
+                self.written += kept[-1].meta["bytes"]
         self.chunks[structure] = kept
 
     def rows(self) -> int:

@@ -52,6 +52,7 @@ def around(state: ShardState, structure: str, number: Ints, changes: tuple[Ints,
         [int64s(r, GROUP) for r in runs], [int64s(r, KEY) for r in runs], totals, number, changes, q
     )
     rows, order = gathered(runs, run, place)
+    state.looked += len(place)
     count = np.empty(len(run), np.int64)
     for r in np.unique(run).tolist():
         here = run == r
@@ -72,6 +73,7 @@ def between(
     groups, keys = [int64s(r, GROUP) for r in runs], [int64s(r, key) for r in runs]
     asked, run, place = by_key(groups, keys, *ranges, further)
     rows, order = gathered(runs, run, place)
+    state.looked += len(place)
     return rows, asked[order]
 
 

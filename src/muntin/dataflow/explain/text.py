@@ -101,7 +101,8 @@ def keeps_text(v: VertexRecord) -> str:
 def measured_text(c: Counter) -> str:
     """A counter in words."""
     negative = f" ({c.negative} negative)" if c.negative else ""
-    kept = f", state {c.state} rows (peak {c.peak})" if c.peak else ""
+    kept = f", state {c.state} rows (peak {c.peak}), {c.bytes} bytes" if c.peak else ""
+    kept += f", {c.looked} looked at" if c.looked else ""
     shed = f" ({c.shed} more not admitted: answers are not exact)" if c.shed else ""
     return f"{c.rows_in} rows in{shed}, {c.rows_out} out{negative}{kept}, {c.calls} calls, {c.seconds:.4f} s"
 
