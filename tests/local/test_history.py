@@ -39,6 +39,7 @@ BANDED = (
     "SELECT a.k, a.v, b.k AS c, b.v AS w FROM A [RANGE 30 SECONDS] a, B [RANGE 30 SECONDS] b "
     "WHERE a.j BETWEEN b.j - 1 AND b.j + 1"
 )
+ONCE = "SELECT DISTINCT j FROM A [RANGE 13 SECONDS]"
 OVER_A = [
     "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM A [RANGE 40 SECONDS] GROUP BY k",
     "SELECT COUNT(*) AS n FROM A [RANGE 7 SECONDS] WHERE v > 2",
@@ -156,7 +157,7 @@ def test_a_new_query_answers_as_if_it_had_always_been_there(seed: int, text: str
 
 
 def test_what_cannot_be_taken_over_exactly_begins_empty_and_says_why() -> None:
-    first = {"shown": asked(SHOWN), "pairs": asked(JOINED)}
+    first = {"shown": asked(SHOWN), "pairs": asked(JOINED), "once": asked(ONCE)}
     refused = {
         "SELECT COUNT(*) AS n FROM A [RANGE 41 SECONDS]": "reaches further back than the rows that are kept",
         "SELECT COUNT(*) AS n FROM C [RANGE 1 SECONDS]": "no other query keeps the rows of C",
@@ -165,7 +166,7 @@ def test_what_cannot_be_taken_over_exactly_begins_empty_and_says_why() -> None:
         "SELECT k FROM A [ROWS 3]": "a window without end",
         "Istream(SELECT DISTINCT k FROM A [RANGE 5 SECONDS])": "what changes from instant to instant",
         "SELECT k, FIRST(v) AS f FROM A [RANGE 5 SECONDS] GROUP BY k": "depends on when rows came",
-        JOINED.replace("SELECT", "SELECT DISTINCT"): "from operators that other queries have",
+        f"SELECT q.j, COUNT(*) AS n FROM ({ONCE}) AS q GROUP BY q.j": "whose past answers cannot be told",
         "SELECT k FROM A [RANGE 9 SECONDS] EXCEPT SELECT k FROM C [RANGE 4 SECONDS]": "",
     }
     for text, reason in refused.items():
@@ -223,3 +224,28 @@ def test_what_was_taken_over_can_be_taken_over_again() -> None:
     at = max(pipeline.clocks[0].heads["watermarks"].values())
     tables = [pipeline.push_all(b)[-1] for b in batches[11:]] + [pipeline.finish_all()[-1]]
     assert relation(tables, at) == relation(undisturbed(third["new"], first, batches), at) != {}
+
+
+GROUPS = "SELECT k, COUNT(*) AS n FROM A [RANGE 30 SECONDS] GROUP BY k"
+ON_SHARED = [
+    JOINED.replace("SELECT", "SELECT DISTINCT"),
+    f"SELECT q.x, q.y, q.z, q.w, COUNT(*) AS n FROM ({JOINED}) AS q GROUP BY q.x, q.y, q.z, q.w",
+    f"{JOINED} ORDER BY y, x, z, w LIMIT 3",
+    f"SELECT q.n, COUNT(*) AS m FROM ({GROUPS}) AS q GROUP BY q.n",
+    f"SELECT q.n, a.v FROM ({GROUPS}) AS q, A [RANGE 8 SECONDS] a WHERE q.k = a.k",
+]
+
+
+@pytest.mark.parametrize("number", range(len(ON_SHARED)))
+def test_a_new_query_over_what_others_have_gets_what_they_have_shown(number: int) -> None:
+    text, slack = ON_SHARED[number], 3 * (number % 2)
+    first = {"shown": asked(SHOWN, slack), "pairs": asked(JOINED, slack), "groups": asked(GROUPS, slack)}
+    batches = data(number, slack)
+    found, (tables,), at = restarted(first, {"new": asked(text, slack)}, batches, 11)
+    assert "its windows are full" in found.taken.notes["new"], found.taken.notes
+    own = {v.id for v in found.taken.plans["new"].vertices if v.op.stateful}
+    assert 0 < len({c.partition("/")[0] for c in found.cells}) < len(own), "some of it was there"
+    expected = relation(undisturbed(asked(text, slack), first, batches), at)
+    if not expected.get(at):
+        expected.pop(at, None)
+    assert relation(tables, at) == expected and len(expected) > 3

@@ -110,8 +110,8 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
     """Why a query's windows cannot be filled whatever is kept; None where they can. ``known``: ids of vertices that the
     checkpoint has."""
     own = [v for v in plan.vertices if not v.is_source]
-    if any(v.id in known for v in own if v.op.stateful):
-        return "it goes on from operators that other queries have"
+    if any(v.id in known for v in own if v.op.stateful) and not _shares_plainly(own, known):
+        return "it goes on from operators that other queries have, whose past answers cannot be told from their state"
     if len({v.streams for v in own}) > 1:
         return "its operators go by the time of different streams"
     if any(s.static or s.silent or s.idle_after is not None for s in plan.streams):
@@ -123,6 +123,21 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
     if not all(_goes_by_windows(v) for v in own):
         return "what it shows depends on when rows came, not on its windows alone"
     return None
+
+
+def _shares_plainly(own: list[Vertex], known: frozenset[str]) -> bool:
+    """Whether what known operators show is settled by the rows that are valid, so that what they have shown by now can
+    be worked out anew. (DISTINCT is not among them: which of equal rows it shows depends on what it showed before.)"""
+    for v in own:
+        match v.op:
+            case TimeWindow(window=Range(slide=None) | Now(), ticks=None):
+                continue
+            case TimeWindow():
+                return False
+    stateful = [v for v in own if v.op.stateful]
+    shown = (WindowJoin, GraphJoin, GroupAggregate, Materialize, TopRows)
+    changes = all(getattr(v.op, "emit", "changes") == "changes" for v in stateful)
+    return changes and all(isinstance(v.op, shown) if v.id in known else not v.op.begins for v in stateful)
 
 
 def _goes_by_windows(vertex: Vertex) -> bool:

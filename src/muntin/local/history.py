@@ -20,12 +20,13 @@ from muntin.core.schema import Schema
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock
 from muntin.dataflow.durable import Asked, DurablePlan, TakenUp
-from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.history import KeptRows, columns_needed, kept_rows, serves, why_not
 from muntin.engine.clocks import CLOCKS, Times
 from muntin.engine.source import Arrived, ship
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.context import Context
+from muntin.operators.operator import Described, Operator, Show
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.windows import Range, own_ticks
@@ -74,7 +75,8 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
             reason = why_not(plan, known)
             if reason is not None:
                 raise NoHistory(reason)
-            found = _filled(found, name, _Filling(plan, kept, opens, shards))
+            shared = {v: before.vertices[v].since for v in own & known}
+            found = _filled(found, name, _Filling(plan, kept, opens, shards, shared))
         except NoHistory as e:
             note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {e}"
             found = replace(found, taken=replace(found.taken, notes={**found.taken.notes, name: note}))
@@ -100,6 +102,8 @@ class _Filling:
     kept: Sequence[KeptRows]
     opens: Open
     shards: int
+    shared: Mapping[str, int]
+    """Vertices that go on, with the first batch that each has rows of."""
     watermark: int = NEVER
 
     @property
@@ -129,7 +133,7 @@ class _Filling:
         if self.watermark == NEVER:
             raise NoHistory("no instant has been answered yet")
         chosen = {i: self._longest(i, ks, clock) for i, ks in candidates.items()}
-        since = {k.since for k in chosen.values()}
+        since = {*(k.since for k in chosen.values()), *self.shared.values()}
         if len(since) > 1:
             raise NoHistory("the rows of its streams have been kept since different batches")
         rows = {i: self._rows(self._source(i), k, held) for i, k in chosen.items()}
@@ -187,24 +191,50 @@ class _Filling:
     ) -> dict[str, ShardState]:
         """The states after the rows have come to the query's operators, before any of its instants."""
         at = self.watermark
-        vertices = tuple(
-            replace(v, op=_FromThen(v.op.window, v.op.ticks, v.op.options, at)) if isinstance(v.op, TimeWindow) else v
-            for v in self.plan.vertices
-        )
+        first = at - 1 if self.shared else at  # what goes on has answered the instants before W
+        vertices = tuple(self._begun(v, first) for v in self.plan.vertices)
         pipeline = LocalPipeline(replace(self.plan, vertices=vertices), self.shards)
         clocks = clock.heads.get("clocks", {})
         seen = [s.name in clocks and SourceClock(**clocks[s.name]).top_ts != NEVER for s in pipeline.graph.streams]
-        lows = tuple(at if came else FOREVER for came in seen)
+        lows = tuple(first if came else FOREVER for came in seen)
         domains = len(pipeline.graph.domains)
         arrived = {i: ship(self._source(i), Arrived(*r, Header(0, 0, len(r[1])))) for i, r in rows.items()}
         shown = pipeline.take_in(arrived, Times((NEVER,) * domains, (at,) * domains, lows))
         if any(len(t) for t in shown):
             raise InternalError("a query that was being filled answered instants of the past")
-        cells = {n: s for n, s in pipeline.cells().items() if not n.startswith(CLOCKS)}
+        others = {CLOCKS, *self.shared}
+        cells = {n: s for n, s in pipeline.cells().items() if n.rpartition("/")[0] not in others}
         for state in cells.values():
             if state.heads.get("first", FOREVER) != FOREVER:
                 state.heads["first"] = at
         return cells
+
+
+    def _begun(self, vertex: Vertex, first: int) -> Vertex:
+        """The vertex such that no row enters a window before ``first``, nor a new operator before W."""
+        op = vertex.op
+        if isinstance(op, TimeWindow):
+            return replace(vertex, op=_FromThen(op.window, op.ticks, op.options, first))
+        if self.shared and op.stateful and vertex.id not in self.shared:
+            return replace(vertex, op=_Begun(op, self.watermark))
+        return vertex
+
+
+@dataclass(frozen=True)
+class _Begun(Described):
+    """A new operator over others that go on: their rows come to it at ``at`` if they came before."""
+
+    op: Operator
+    at: int
+
+    stateful = True
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        moved = [Batch(b.columns, np.maximum(b.ts, self.at), b.exp, b.sign) for b in inputs]
+        return self.op.step([b.where(b.ts < b.exp) for b in moved], state, ctx)
+
+    def words(self, show: Show) -> str:
+        return self.op.words(show)
 
 
 @dataclass(frozen=True)
