@@ -15,7 +15,7 @@ from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
 from muntin.engine.level import LevelOutput
 from muntin.engine.rows import result_rows, to_wire
-from muntin.engine.substeps import whole_step
+from muntin.engine.substeps import substeps
 from muntin.operators.source import Source
 from muntin.plan.exprs import Column
 from muntin.spark import metrics, wire
@@ -52,14 +52,14 @@ class LevelRun:
         """The vertices that have state here."""
         return [v for v in self.vertices if self.spec.graph.vertices[v].op.stateful]
 
-    def step(
+    def steps(
         self,
         states: Mapping[int, ShardState],
         came: Mapping[tuple[int, Route], pa.RecordBatch],
         times: Times,
-    ) -> LevelOutput:
-        """Run the level."""
-        return whole_step(self.spec.graph, self.level, self.shard, states, came, times)
+    ) -> Iterator[LevelOutput]:
+        """Run the level: its output in the order of time, in as many parts as have room one by one."""
+        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times)
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""
