@@ -117,7 +117,6 @@ class SlotRun:
         came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
         output = run.step(own, came, times)
         self.letters += run.forward(times, self.mail.now)
-        self.letters += run.late_letters(output)
         self.letters += run.letters(output)
         counts = dict.fromkeys(range(len(graph.plans)), 0)
         for query, rows in run.results(output, times):

@@ -28,9 +28,10 @@ _BAD_UPDATES, _LOST_BAD, _LOST_LATE = "bad updates", "lost bad", "lost late"
 class Metrics:
     """One query in one batch (or the whole pipeline). Times are microseconds.
 
-    ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
-    coming late (of those that WHERE keeps: others are never sent) or without a usable event time; ``results``: rows
-    out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
+    ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``: rows that it left out, in
+    one part at least, for coming too late (of those that WHERE keeps; queries that read one stream may all leave out
+    one row, which counts once in the whole pipeline); ``bad``: rows without a usable event time; ``results``: rows out;
+    ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
     before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
     yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
     there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
@@ -123,7 +124,7 @@ def add_up(
     return RunMetrics(
         batch,
         rows=base.rows + whole.rows,
-        late=base.late + sum(m.late for m in per_query),
+        late=base.late + whole.late,
         bad=base.bad + whole.bad,
         results=base.results + sum(m.results for m in queries.values()),
         state_rows=sum(m.state_rows for m in per_query),

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.core.errors import ConfigError, InternalError, StoreError
@@ -27,11 +26,10 @@ from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_re
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
-from muntin.spark.level_run import LATE_ROWS
+from muntin.spark.late_output import late_frame, unpacker, with_late
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
-from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.spec import PipelineSpec, Resumed
@@ -58,6 +56,8 @@ class Job:
     shards: int
     partitions: int
     on_change: OnChange = "refuse"
+    rows: Mapping[str, Column] = field(default_factory=dict)
+    """By stream a row as it came (``late_output.source_row``)."""
     tau: int | None = None
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
@@ -87,9 +87,11 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
     spec = replace(
-        with_store(spec, found.store), plain=False, late=job.late is not None,
+        with_store(spec, found.store), plain=False,
         resumed=Resumed(found.next_batch, taken.since, homes),
     )  # fmt: skip
+    if job.late is not None:
+        spec = with_late(spec, job.frames, job.rows)
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
@@ -98,7 +100,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     run = Run(job, spec, found, store, by_spark)
-    letters = build(spec, plans, job.frames)
+    letters = build(spec, plans, job.frames, rows=job.rows)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
     return run
@@ -197,8 +199,7 @@ class Run:
             for name, sink in self.by_spark.items():
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
-                rows = letters.where(f"kind = {wire.LATE}").mapInArrow(unpacker(LATE_ROWS), struct_of(LATE_ROWS))
-                self.job.late.write(rows, batch_id)
+                self.job.late.write(late_frame(letters, self.spec), batch_id)
         finally:
             letters.unpersist()
 
@@ -295,13 +296,3 @@ class Run:
 def _run_whole(letters: DataFrame) -> None:
     """Run every task of the batch: each has state to commit, whether anybody wants its letters or not."""
     letters.write.format("noop").mode("overwrite").save()
-
-
-def unpacker(schema: pa.Schema) -> Task:
-    """The function for ``mapInArrow`` that turns letters back into rows of ``schema``."""
-
-    def unpack(batches: Any) -> Any:
-        for letter in wire.from_batches(batches):
-            yield wire.decode(letter.blob, schema)
-
-    return unpack
