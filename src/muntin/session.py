@@ -404,7 +404,7 @@ class Session:
             query.physical  # noqa: B018 -- plan them all before anything starts
         moving = tuple(s for s in streams if not s.static)
         job = Job(
-            self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
+            self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
             self.rows, self.tau,
         )  # fmt: skip
@@ -432,6 +432,11 @@ class Query:
         if self._physical is None:
             self._physical = self.plan(Places())
         return self._physical
+
+    @property
+    def asked(self) -> Asked:
+        """The query as a runtime takes it up."""
+        return Asked(self.bound, self.plan)
 
     def plan(self, places: Places) -> QueryPlan:
         """The planned query where some vertices already have their places."""
@@ -478,11 +483,12 @@ class Query:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.
 
         A live query keeps its windows under ``Session(store=...)``, else under Spark's
-        ``spark.sql.streaming.checkpointLocation``. Raises ConfigError when neither is set, or when the inputs are of
-        both kinds.
+        ``spark.sql.streaming.checkpointLocation``, and goes on with them under changed hints and aliases, as under
+        ``Session.start``. Started on the checkpoint of a query that asked another question, ``writeStream.start``
+        raises ConfigError. Raises ConfigError when no place is set, or when the inputs are of both kinds.
         """
         s = self.session
-        df, self.tally = result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        df, self.tally = result_frame(s.spark, s.frames, self.asked, self.name, s.shards, s.partitions, s.store)
         return df
 
     def write(
@@ -545,7 +551,7 @@ class Query:
         if self.run is not None:
             found: Metrics | None = self.run.metrics(self.name)
             return found
-        return stored_metrics(self.session.spark, self.physical, self.session.store)
+        return stored_metrics(self.session.spark, self.asked, self.name, self.session.store)
 
     def drop(self) -> None:
         """Take the query out of the session; the next ``start`` runs without it and its state is collected."""

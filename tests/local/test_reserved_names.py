@@ -19,8 +19,8 @@ NAMES = [
     "__start", "__exp", "__ts", "__sign", "__w", "__x0", "__x1", "__x2", "__at", "__add", "__row", "__number",
     "__until", "__role", "__h", "__m", "__o", "__g", "__arg0", "__now", "__n", "__v", "__dir", "__start1", "__match1",
     "__match2", "__any1", "__l1", "__r1", "__l2", "__r2", "__end1", "__key1", "__key2", "__g.k", "__o.k", "__m.k",
-    "a.k", "ts", "_ts", "op", "_op", "exp", "_exp", "_start", "w1", "query", "agg0", "c0", "c1", "e0", "row", "n", "left",
-    "slot",
+    "a.k", "ts", "_ts", "op", "_op", "exp", "_exp", "_start", "w1", "query", "agg0", "c0", "c1", "e0", "row", "n",
+    "left", "slot",
 ]  # fmt: skip
 
 TEXTS = [

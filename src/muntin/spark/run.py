@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
 from muntin.cql.durations import format_duration, parse_duration
-from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
+from muntin.dataflow.durable import Asked, OnChange, Since, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
@@ -80,7 +80,9 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     before = newest_before(stored, found.next_batch)
     if before is None and found.next_batch > 0:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
-    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change)
+    store = DriverStore(found.store)
+    store.check(found.query_id, found.next_batch, found.planned)
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store))
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
     job = replace(job, queries=with_key(taken.plans, found.path))
@@ -92,18 +94,24 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     )  # fmt: skip
     if job.late is not None:
         spec = with_late(spec, job.frames, job.rows)
-    store = DriverStore(found.store)
-    store.check(found.query_id, found.next_batch, found.planned)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
     write_plans(found.path, stored, taken.durable)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
-    run = Run(job, spec, found, store, by_spark)
+    since = {name: taken.durable.filling(name) for name in job.queries}
+    run = Run(job, spec, found, store, by_spark, since)
     letters = build(spec, plans, job.frames, rows=job.rows)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
     return run
+
+
+def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
+    """The time of day, and the watermarks that a run goes on from (see ``take_up``)."""
+    version = found.next_batch - 1
+    marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
+    return time.time_ns() // 1000, marks
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
@@ -151,6 +159,7 @@ class Run:
     checkpoint: Checkpoint
     store: DriverStore
     by_spark: Mapping[str, Sink]
+    since: Mapping[str, Since]
     query: StreamingQuery = field(init=False)
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -212,7 +221,7 @@ class Run:
     def _after(self, batch_id: int) -> None:
         found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
         names = {n: q.signature for n, q in self.job.queries.items()}
-        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau)
+        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau, self.since)
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
