@@ -127,8 +127,8 @@ def check_question(location: str, spec: PipelineSpec) -> None:
             texts = [q.text for plan in read_plans(other)[-1:] for q in plan.queries.values()]
             then = f" (then: {' '.join(texts[0].split())})" if texts else ""
             raise ConfigError(
-                f"query {spec.names[0]!r} asks another question than at checkpoint {location}{then}, and would "
-                "start over. Put its text and options (bounds, zone, origin, granule) back, or give it a checkpoint of its "
+                f"query {spec.names[0]!r} asks another question than at checkpoint {location}{then}, and would start "
+                "over. Put its text and options (bounds, zone, origin, granule) back, or give it a checkpoint of its "
                 "own"
             )
 
