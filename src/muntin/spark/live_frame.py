@@ -120,9 +120,10 @@ def check_question(location: str, spec: PipelineSpec) -> None:
     found = progress_of(location)
     if found.query_id is None or found.planned < 0 or spec.store is None:
         return
-    base, _, own = spec.store.rpartition("/")
-    for name in (n for n in files.names(base) if n != own and not files.names(files.join(spec.store, found.query_id))):
-        other = files.join(base, name)
+    if files.names(files.join(spec.store, found.query_id)):
+        return
+    base = spec.store.rpartition("/")[0]
+    for other in (files.join(base, name) for name in files.names(base)):
         if files.names(files.join(other, found.query_id)):
             texts = [q.text for plan in read_plans(other)[-1:] for q in plan.queries.values()]
             then = f" (then: {' '.join(texts[0].split())})" if texts else ""
