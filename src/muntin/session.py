@@ -26,16 +26,17 @@ from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
 from muntin.plan.windows import QueryOptions
-from muntin.spark.embedded import DataFrame, SparkSession, local_spark
+from muntin.spark.embedded import Column, DataFrame, SparkSession, local_spark
 from muntin.spark.formats import check_sink
+from muntin.spark.late_output import source_row
 from muntin.spark.metrics import Metrics
 from muntin.spark.run import Job, Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
 from muntin.spark.standalone import result_frame, stored_metrics
-from muntin.spark.tables import ADD, AT, static_feed, update_feed
+from muntin.spark.tables import static_feed, update_feed
 from muntin.spark.tally import Tally
 from muntin.spark.times import ready_event_time
-from muntin.spark.types import arrow_type, schema_of
+from muntin.spark.types import arrow_type, check_names, schema_of
 
 __all__ = ["Query", "Run", "Session", "UserAggregate", "local_spark"]
 
@@ -141,6 +142,7 @@ class Session:
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
         self.frames: dict[str, DataFrame] = {}
+        self.rows: dict[str, Column] = {}
         self.functions: dict[str, Evaluate] = {}
         self.late_sink: Sink | None = None
         self.running: Run | None = None
@@ -180,6 +182,7 @@ class Session:
             raise ConfigError(f'stream {name!r}: on_bad_time is "drop" or "fail", not {on_bad_time!r}')
         if ts_unit is not None and ts_unit not in _UNITS:
             raise ConfigError(f"stream {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        check_names(df, f"stream {name!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
         given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
@@ -197,7 +200,7 @@ class Session:
             order=len(self.catalog.streams), rate=rate, **given,
         )  # fmt: skip
         self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
-        self.frames[name] = ready
+        self.frames[name], self.rows[name] = ready, source_row(df.schema, ts)
 
     def table(
         self,
@@ -250,16 +253,19 @@ class Session:
                 f'table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; '
                 'give kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
             )
+        check_names(df, f"table {name!r}")
         unit = _UNITS[ts_unit] if ts_unit else None
         feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)
-        schema = schema_of(feed.drop(AT, ADD).schema, f"table {name!r}")
+        schema = schema_of(feed.schema, f"table {name!r}")
         spans = {"slack": slack, "idle_after": idle_after}
         given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
         by = (key,) if isinstance(key, str) else tuple(key)
         _not_negative(given, f"table {name!r}")
         table = Table(name, schema, kind, on_bad_time=on_bad_time, key=by, on_bad_update=on_bad_update, **given)
         self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
-        self.frames[name] = feed
+        self.frames[name] = feed.df
+        if feed.row is not None:
+            self.rows[name] = feed.row
 
     def view(self, name: str, text: str) -> None:
         """Name a query, to be used in FROM: a relation, or a stream if it is Istream(...), Dstream(...), Rstream(...).
@@ -348,7 +354,13 @@ class Session:
         options: Mapping[str, Any] | None = None,
         foreach_batch: ForeachBatch | None = None,
     ) -> Sink:
-        """Where ``start`` puts late rows: columns query, stream, ts, row (the columns that the query uses, as JSON)."""
+        """Where ``start`` puts late rows, each once: columns stream, ts, late_us, queries, row.
+
+        ``late_us``: microseconds by which it came too late (that much more slack would have kept it). ``queries``: the
+        names of the queries whose answers lack it, in one part at least, as a JSON array. ``row``: all columns that the
+        stream's DataFrame has, as JSON: ``from_json(row, schema)`` gives the row to be fed again. Cost: every column of
+        the streams is read and handed to the workers, also those that no query uses.
+        """
         if foreach_batch is None:
             check_sink(self.spark, format, mode, options or {}, "late rows")
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
@@ -392,9 +404,9 @@ class Session:
             query.physical  # noqa: B018 -- plan them all before anything starts
         moving = tuple(s for s in streams if not s.static)
         job = Job(
-            self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
+            self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.tau,
+            self.rows, self.tau,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():
@@ -420,6 +432,11 @@ class Query:
         if self._physical is None:
             self._physical = self.plan(Places())
         return self._physical
+
+    @property
+    def asked(self) -> Asked:
+        """The query as a runtime takes it up."""
+        return Asked(self.bound, self.plan)
 
     def plan(self, places: Places) -> QueryPlan:
         """The planned query where some vertices already have their places."""
@@ -466,11 +483,12 @@ class Query:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.
 
         A live query keeps its windows under ``Session(store=...)``, else under Spark's
-        ``spark.sql.streaming.checkpointLocation``. Raises ConfigError when neither is set, or when the inputs are of
-        both kinds.
+        ``spark.sql.streaming.checkpointLocation``, and goes on with them under changed hints and aliases, as under
+        ``Session.start``. Started on the checkpoint of a query that asked another question, ``writeStream.start``
+        raises ConfigError. Raises ConfigError when no place is set, or when the inputs are of both kinds.
         """
         s = self.session
-        df, self.tally = result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        df, self.tally = result_frame(s.spark, s.frames, self.asked, self.name, s.shards, s.partitions, s.store)
         return df
 
     def write(
@@ -533,7 +551,7 @@ class Query:
         if self.run is not None:
             found: Metrics | None = self.run.metrics(self.name)
             return found
-        return stored_metrics(self.session.spark, self.physical, self.session.store)
+        return stored_metrics(self.session.spark, self.asked, self.name, self.session.store)
 
     def drop(self) -> None:
         """Take the query out of the session; the next ``start`` runs without it and its state is collected."""

@@ -22,7 +22,7 @@ from muntin.core.errors import ConfigError, StoreError, UnsupportedError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow import planner
-from muntin.dataflow.durable import Asked, DurablePlan, TakenUp, from_json, newest_before, take_up, to_json
+from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp, from_json, newest_before, take_up, to_json
 from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.optimizer import optimize
@@ -247,3 +247,21 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(bound, case.streams, tables=getattr(case, "tables", {}), functions=PLAIN)
     problem = difference(expected, rows_of(new, tables))
     assert not problem, f"seed {seed}, {options}: {problem}\n{case.text}\n{case.options}"
+
+
+def test_what_is_new_says_since_when_it_fills() -> None:
+    first = asked(bind(GROUPED, catalog()))
+    other = asked(bind(GROUPED.replace("RANGE 20", "RANGE 25"), catalog()))
+    begun = take_up(None, {"q": first}, 0, "1", at=1_000).durable
+    assert begun.filling("q") == Since(0, 1_000, None)
+    marks = {"A": 70_000_000, "B": 65_500_000, "C": 80_000_000}
+    again = take_up(begun, {"q": first, "more": other}, 3, "1", at=2_000, watermarks=marks)
+    stored = from_json(json.loads(json.dumps(to_json(again.durable))))
+    assert stored.filling("q") == Since(0, 1_000, None), "what goes on keeps its beginning"
+    assert stored.filling("more") == Since(3, 2_000, min(marks[s.name] for s in again.plans["more"].streams))
+    assert "in batch 3 with empty windows, without rows from before 1970-01-01 00:01" in again.notes["more"]
+    refilled = take_up(begun, {"q": other}, 3, "1", on_change="refill", at=2_000, watermarks={})
+    assert refilled.durable.filling("q") == Since(3, 2_000, None)
+    assert "in batch 3 with empty windows: " in refilled.notes["q"]
+    last = take_up(stored, {"more": other}, 9, "1", at=3_000).durable
+    assert last.filling("more").batch == 3, "a restart changes nothing of it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,38 @@ def test_a_rate_given_at_a_restart_leaves_the_windows(
     assert found["queries"]["q"]["since"] == 0 and {v["since"] for v in found["vertices"]} == {0}
     assert all(v["queries"] == ["q"] for v in found["vertices"])
     assert "Vertices with state" in CliRunner().invoke(app, ["state", str(tmp_path / "cp")]).stdout
+
+
+def test_metrics_say_since_when_windows_fill(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a query that is refilled beside one that goes on: batch, time of day and watermark, and so after a restart."""
+    text = "SELECT k, COUNT(*) AS n FROM a [RANGE {} SECONDS] GROUP BY k"
+    source = feed("a").put(events(1, 0, 30, 60))
+    began = time.time_ns() // 1000
+
+    def started(length: int, **options: Any) -> Any:
+        session = session_over(spark, {"a": source}, {})
+        session.sql(text.format(8), name="kept").write("blackhole")
+        session.sql(text.format(length), name="edited").write("blackhole")
+        running = session.start(str(tmp_path / "cp"), "available_now", **options)
+        running.await_termination()
+        return running
+
+    first = started(9).metrics()
+    assert {m.since.batch for m in first.queries.values()} == {0} and first.since.watermark is None
+    assert began < first.since.at < time.time_ns() // 1000
+    source.put(events(2, 30, 30, 60))
+    with caplog.at_level("WARNING", "muntin"):
+        second = started(10, on_change="refill").metrics()
+    assert second.queries["kept"].since == first.queries["kept"].since
+    assert second.queries["edited"].since.batch == 1 and second.queries["edited"].since.at > first.since.at
+    assert second.queries["edited"].since.watermark == first.watermark and second.since.batch == 1
+    assert "begin anew in batch 1 with empty windows, without rows from before 1970-01-01 00:00:2" in caplog.text
+    source.put(events(3, 60, 30, 60))
+    third = started(10).metrics()
+    assert third.queries["edited"].since == second.queries["edited"].since
+    assert (third.batches, third.rows, third.batch) == (1, 60, 2), "a restart counts from 0"
+    found = held(tmp_path / "cp")["queries"]
+    assert [found[n]["since"] for n in ("kept", "edited")] == [0, 1]
+    assert found["edited"]["watermark"] == first.watermark

@@ -16,7 +16,8 @@ class Header:
     ``rows``: rows with a usable event time, before WHERE; ``min_ts``, ``max_ts``, ``mid_ts`` (median): their event
     times
     in microseconds (meaningless when ``rows`` is 0); ``bad``: rows dropped for a NULL or unreadable event time;
-    ``heartbeat``: event time that is known to be complete.
+    ``heartbeat``: event time that is known to be complete. ``late``: rows that some query left out for coming too late;
+    ``late_by_query``: those that each query left out, by its number (() where there are none).
     """
 
     source: int
@@ -27,6 +28,8 @@ class Header:
     mid_ts: int = NEVER
     bad: int = 0
     heartbeat: int = NEVER
+    late: int = 0
+    late_by_query: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

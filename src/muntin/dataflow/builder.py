@@ -155,9 +155,9 @@ class Builder:
         """The feed without updates that change nothing, under the table's own names, before any filter: what is
         counted as bad does not depend on the query."""
         scan = Scan(table.feed, table.name, Unbounded())
-        columns = tuple((f.name, Column(f.name, f.type)) for f in (*table.schema, Field("__add", pa.bool_())))
+        columns = tuple((f.name, Column(f.name, f.type)) for f in (*table.schema, Field(table.add, pa.bool_())))
         feed = self._enter(Loose(scan, None, columns), by)
-        signed = self.apply(Signed(Names(feed).column("__add")), [feed], table.schema, True)
+        signed = self.apply(Signed(Names(feed).column(table.add)), [feed], table.schema, True)
         key = Names(signed).columns(table.key)
         op = TableFeed(table.name, key, table.on_bad_update, by is None, table.schema.names)
         return self.apply(op, [signed], table.schema, True)

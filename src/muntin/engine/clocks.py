@@ -66,8 +66,7 @@ def advance(
     for i, s in enumerate(graph.streams):
         clock = SourceClock(**stored[s.name]) if s.name in stored else SourceClock(s.slack, s.idle_after, s.max_jump)
         clocks[s.name] = clock.advance([h for h in headers if h.source == i], now, since)
-    marks: dict[str, int] = state.heads.get("watermarks", {})
-    befores = tuple(marks.get(_name(d), NEVER) for d in graph.domains)
+    befores = answered(graph, state)
     if finish:
         watermarks, end = (FOREVER,) * len(befores), max(last_instant(p, clocks) for p in graph.plans)
     else:
@@ -79,6 +78,12 @@ def advance(
         min([FOREVER, *(h.min_ts for h in headers if h.source == i and h.rows)]) for i in range(len(graph.streams))
     )
     return Times(befores, watermarks, lows, end)
+
+
+def answered(graph: Graph, state: ShardState) -> tuple[int, ...]:
+    """By set of streams as ``Graph.domains`` lists them: instants before it are answered (NEVER: none yet)."""
+    marks: dict[str, int] = state.heads.get("watermarks", {})
+    return tuple(marks.get(_name(d), NEVER) for d in graph.domains)
 
 
 def _name(domain: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""One step of one level of a graph on one shard: rows that arrived and time in, every vertex's rows and late rows out.
+"""One step of one level of a graph on one shard: rows that arrived and time in, every vertex's rows out.
 
 Both runtimes drive exactly this.
 """
@@ -9,19 +9,17 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch
 from muntin.dataflow.graph import Graph, Vertex
-from muntin.dataflow.routes import Everywhere, Here, Route, Split
+from muntin.dataflow.routes import Here, Route, Split
 from muntin.engine.clocks import Progress, Times, progress_of
 from muntin.engine.memory import check_memory
 from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
-from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
-from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
+from muntin.operators.joins.hot_keys import HOT, ROLE
 from muntin.operators.table_feed import TableFeed, bad_updates
 from muntin.state.shard_state import ShardState
 
@@ -34,10 +32,9 @@ States = Mapping[int, ShardState]
 
 @dataclass(frozen=True)
 class LevelOutput:
-    """``rows``: by number of the vertex. ``late``: (number of the source, its rows that came too late)."""
+    """``rows``: by number of the vertex."""
 
     rows: dict[int, Batch]
-    late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
     bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
     """(vertex, table, number) of deletions of rows that were not there."""
 
@@ -67,7 +64,7 @@ def run_level(
         progress = progress_of(graph, vertex, state, times)
         inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
         if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
-            inputs = [_on_time(graph, vertex, shard, inputs[0], progress, output)]
+            inputs = [_on_time(graph, vertex, inputs[0], progress)]
         ctx = replace(_context(graph, number, shard, progress, states), most=most)
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
@@ -93,24 +90,10 @@ def _input(graph: Graph, source: int, route: Route, arrived: Arrived, output: Le
     return Batch.empty(schema, vertex.signed and not vertex.is_source)
 
 
-def _on_time(
-    graph: Graph, vertex: Vertex, shard: int, rows: Batch, progress: Progress, output: LevelOutput
-) -> Batch:
-    """The rows that do not come too late; the others are noted, each on one shard."""
-    edge = vertex.inputs[0]
-    late = rows.ts < progress.before
-    stream = graph.vertices[edge.vertex].op.stream  # type: ignore[attr-defined]
-    if stream.static or not late.any():
-        return rows
-    gone = rows.where(late)
-    if isinstance(edge.route, Everywhere):
-        gone = gone.where(np.full(len(gone), shard == 0))
-    elif isinstance(edge.route, Split):
-        role = buffer_values(gone.columns.column(ROLE), np.int8)
-        gone = gone.where((role == PLAIN) | (role == MINE))
-    names = graph.vertices[edge.vertex].schema.names
-    output.late.append((edge.vertex, gone.columns.select(names).append_column("__ts", pa.array(gone.ts))))
-    return rows.where(~late)
+def _on_time(graph: Graph, vertex: Vertex, rows: Batch, progress: Progress) -> Batch:
+    """The rows that do not come too late; who reads the stream has counted the others (``engine.late``)."""
+    stream = graph.vertices[vertex.inputs[0].vertex].op.stream  # type: ignore[attr-defined]
+    return rows if stream.static else rows.where(rows.ts >= progress.before)
 
 
 def _context(graph: Graph, number: int, shard: int, progress: Progress, states: States) -> Context:

@@ -153,7 +153,7 @@ def whole_step(
     bad: Counter[tuple[int, str]] = Counter()
     for vertex, table, number in (b for p in parts for b in p.bad_updates):
         bad[vertex, table] += number
-    return LevelOutput(rows, [late for p in parts for late in p.late], [(v, t, n) for (v, t), n in bad.items()])
+    return LevelOutput(rows, [(v, t, n) for (v, t), n in bad.items()])
 
 
 def _between(times: Times, low: int, reach: int) -> Times:

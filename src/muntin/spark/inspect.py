@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.durable import DurablePlan
+from muntin.dataflow.durable import DurablePlan, Since
 from muntin.engine.clocks import CLOCKS
 from muntin.spark.checkpoint import read_checkpoint
 from muntin.spark.durable_file import read_plans
@@ -16,7 +16,8 @@ from muntin.state.pane_store import PaneStore
 
 @dataclass
 class VertexState:
-    """A vertex: what it does, which queries read it, since which batch, its level; what all shards hold of it."""
+    """A vertex: what it does, which queries read it, since which batch, its level; what all shards hold of it; ``at``,
+    ``watermark``: when that batch was (see ``dataflow.durable.Since``)."""
 
     id: str
     words: str
@@ -28,6 +29,8 @@ class VertexState:
     bytes: int = 0
     structures: dict[str, int] = field(default_factory=dict)
     """Rows by structure."""
+    at: int | None = None
+    watermark: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def inspect(path: str) -> CheckpointState:
     for level in sorted({v.level for v in vertices.values()} | {0}) if version >= 0 else ():
         clocks |= _read(PaneStore.open(found.store, found.query_id, level), version, vertices)
     queries = {
-        name: {"text": q.text, "options": dict(q.options), "root": q.root, "since": _since(name, plan)}
+        name: {"text": q.text, "options": dict(q.options), "root": q.root, **_since(plan.filling(name))}
         for name, q in plan.queries.items()
     }
     held = version if version >= 0 else None
@@ -69,13 +72,14 @@ def _vertices(plan: DurablePlan) -> list[VertexState]:
     for name, query in plan.queries.items():
         for vertex in query.plan["vertices"]:
             users.setdefault(vertex["id"], []).append(name)
-    return [VertexState(id, v.words, tuple(users.get(id, ())), v.since, v.level) for id, v in plan.vertices.items()]
+    return [
+        VertexState(id, v.words, tuple(users.get(id, ())), v.since, v.level, at=v.at, watermark=v.watermark)
+        for id, v in plan.vertices.items()
+    ]
 
 
-def _since(name: str, plan: DurablePlan) -> int:
-    """The batch in which the youngest operator of a query began: its windows fill from there."""
-    ids = {v["id"] for v in plan.queries[name].plan["vertices"]}
-    return max([0, *(v.since for id, v in plan.vertices.items() if id in ids)])
+def _since(began: Since) -> dict[str, Any]:
+    return {"since": began.batch, "at": began.at, "watermark": began.watermark}
 
 
 def _read(store: PaneStore, version: int, vertices: Mapping[str, VertexState]) -> Mapping[str, Any]:

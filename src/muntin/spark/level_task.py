@@ -96,8 +96,10 @@ class SlotRun:
             self._shard(run, states)
         for part in chain(*self.parts.values()):
             part.close(even_if_empty=0 in shards)
+        own = self.report.setdefault(PIPELINE, {})
+        add_to(own, {"state_rows": sum(s.rows() for name, s in states.items() if not name.startswith(CLOCKS))})
         if self.level == 0 and 0 in shards:
-            self.report[PIPELINE] = arrivals(self.mail.headers)
+            own |= arrivals(self.mail.headers)
         cells.commit(states, self.report)
 
     def _parts(self, batch: int) -> dict[int, list[Part]]:
@@ -123,7 +125,6 @@ class SlotRun:
 
     def _output(self, run: LevelRun, output: LevelOutput, times: Times) -> None:
         """Send on, write and count what one part of a step gave."""
-        self.letters += run.late_letters(output)
         self.letters += run.letters(output)
         counts = dict.fromkeys(range(len(self.spec.graph.plans)), 0)
         for query, rows in run.results(output, times):

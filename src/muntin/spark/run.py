@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
 from muntin.cql.durations import format_duration, parse_duration
-from muntin.dataflow.durable import Asked, OnChange, newest_before, take_up
+from muntin.dataflow.durable import Asked, OnChange, Since, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
@@ -27,11 +26,10 @@ from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_re
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
-from muntin.spark.level_run import LATE_ROWS
+from muntin.spark.late_output import late_frame, unpacker, with_late
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
-from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.spec import PipelineSpec, Resumed
@@ -58,6 +56,8 @@ class Job:
     shards: int
     partitions: int
     on_change: OnChange = "refuse"
+    rows: Mapping[str, Column] = field(default_factory=dict)
+    """By stream a row as it came (``late_output.source_row``)."""
     tau: int | None = None
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
@@ -80,28 +80,38 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     before = newest_before(stored, found.next_batch)
     if before is None and found.next_batch > 0:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
-    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change)
+    store = DriverStore(found.store)
+    store.check(found.query_id, found.next_batch, found.planned)
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store))
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
     job = replace(job, queries=with_key(taken.plans, found.path))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
     spec = replace(
-        with_store(spec, found.store), plain=False, late=job.late is not None,
+        with_store(spec, found.store), plain=False,
         resumed=Resumed(found.next_batch, taken.since, homes),
     )  # fmt: skip
-    store = DriverStore(found.store)
-    store.check(found.query_id, found.next_batch, found.planned)
+    if job.late is not None:
+        spec = with_late(spec, job.frames, job.rows)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
     write_plans(found.path, stored, taken.durable)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
-    run = Run(job, spec, found, store, by_spark)
-    letters = build(spec, plans, job.frames)
+    since = {name: taken.durable.filling(name) for name in job.queries}
+    run = Run(job, spec, found, store, by_spark, since)
+    letters = build(spec, plans, job.frames, rows=job.rows)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
     return run
+
+
+def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
+    """The time of day, and the watermarks that a run goes on from (see ``take_up``)."""
+    version = found.next_batch - 1
+    marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
+    return time.time_ns() // 1000, marks
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
@@ -149,6 +159,7 @@ class Run:
     checkpoint: Checkpoint
     store: DriverStore
     by_spark: Mapping[str, Sink]
+    since: Mapping[str, Since]
     query: StreamingQuery = field(init=False)
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -197,8 +208,7 @@ class Run:
             for name, sink in self.by_spark.items():
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
-                rows = letters.where(f"kind = {wire.LATE}").mapInArrow(unpacker(LATE_ROWS), struct_of(LATE_ROWS))
-                self.job.late.write(rows, batch_id)
+                self.job.late.write(late_frame(letters, self.spec), batch_id)
         finally:
             letters.unpersist()
 
@@ -211,7 +221,7 @@ class Run:
     def _after(self, batch_id: int) -> None:
         found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
         names = {n: q.signature for n, q in self.job.queries.items()}
-        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau)
+        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau, self.since)
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
@@ -295,13 +305,3 @@ class Run:
 def _run_whole(letters: DataFrame) -> None:
     """Run every task of the batch: each has state to commit, whether anybody wants its letters or not."""
     letters.write.format("noop").mode("overwrite").save()
-
-
-def unpacker(schema: pa.Schema) -> Task:
-    """The function for ``mapInArrow`` that turns letters back into rows of ``schema``."""
-
-    def unpack(batches: Any) -> Any:
-        for letter in wire.from_batches(batches):
-            yield wire.decode(letter.blob, schema)
-
-    return unpack

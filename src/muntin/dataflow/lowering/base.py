@@ -21,6 +21,7 @@ from muntin.plan.exprs import Column, Expr
 from muntin.plan.nodes import (
     BoundQuery,
     Node,
+    walk,
 )
 from muntin.plan.windows import Ticks, Unbounded
 
@@ -36,10 +37,12 @@ class Base:
         """The streams whose time windows of counted rows share: what is late must be late for the whole query, since a
         row more or less changes which others such a window holds."""
         self.counter = 0
+        self.mark = _mark_of(query.root)
+        """What names of columns that only the lowering has begin with, and none of the query's."""
 
     def fresh(self, stem: str) -> str:
         self.counter += 1
-        return f"__{stem}{self.counter}"
+        return f"{self.mark}{stem}{self.counter}"
 
     def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
         """The value of a relation (filled in by ``lowering.query``)."""
@@ -106,3 +109,12 @@ def joined_keys(parts: Sequence[Placed], keys: Sequence[tuple[str, ...]]) -> tup
         return None
     equal = [frozenset(k[i] for k in keys) for i in range(len(keys[0]))]
     return tuple(part | frozenset(n for e in equal if e & part for n in e) for part in first)
+
+
+def _mark_of(root: Node) -> str:
+    """As many underscores as begin no name of a column in the query, two at least."""
+    taken = {name for node in walk(root) for name in node.schema.names}
+    mark = "__"
+    while any(name.startswith(mark) for name in taken):
+        mark += "_"
+    return mark

@@ -80,8 +80,8 @@ class Negation(InternalJoins):
         schema = Schema((*left.schema.fields, Field(at, INT)))
         stamped = self.build.apply(Stamp(column_name(len(left.schema))), [left], schema, left.signed)
         pairs = self.join([stamped, right], node.predicate)
-        wide = self.build.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(stamped)))
-        names = tuple(f"__m.{n}" for n in schema.names)
+        wide = self.build.project(pairs, tuple((f"{self.mark}m.{n}", e) for n, e in all_columns(stamped)))
+        names = tuple(f"{self.mark}m.{n}" for n in schema.names)
         every = [self.internal_results(v) for v in (stamped, wide)]
         here, there = self.build.colocate(every, [schema.names, names])
         joined = self.window_join([here, self.distinct_rows(there)], [schema.names, names], null_safe=True)
@@ -136,8 +136,8 @@ class Negation(InternalJoins):
         """Any predicate: the distinct left rows that have a partner, then the left rows equal to one of them."""
         left = self.build.place(left)
         pairs = self.join([left, right], predicate)
-        wide = self.build.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(left)))
-        names = tuple(f"__m.{n}" for n in left.schema.names)
+        wide = self.build.project(pairs, tuple((f"{self.mark}m.{n}", e) for n, e in all_columns(left)))
+        names = tuple(f"{self.mark}m.{n}" for n in left.schema.names)
         here, there = self.build.colocate([left, wide], [left.schema.names, names])
         distinct = self.distinct_rows(there)
         joined = self.window_join([here, distinct], [left.schema.names, names], null_safe=True)
@@ -217,12 +217,12 @@ class Negation(InternalJoins):
         if not used:
             return self._apply_global(left, right, node, ticks)
         left = self.build.place(left)
-        outer = self.build.project(left, tuple((f"__o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
+        outer = self.build.project(left, tuple((f"{self.mark}o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
         distinct = self.distinct(outer)
-        renamed = {n: f"__o.{n}" for n in used}
+        renamed = {n: f"{self.mark}o.{n}" for n in used}
         predicate = renamed_columns(node.predicate, renamed)
         pairs = self.join([distinct, right], predicate)
-        groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
+        groups = tuple((f"{self.mark}g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
         grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema, node.right), groups, node.aggs), ticks)  # type: ignore[arg-type]
         keys = tuple(n for n, _ in groups)
         here, there = self.build.colocate([left, grouped], [used, keys])
