@@ -187,3 +187,18 @@ def test_a_result_outlives_its_internal_part_and_goes_with_the_external_one() ->
     rows = {"A": [at(0, 1, 7)], "B": [at(1, 1, 8), at(3, 1, 9)]}
     text = PAIR.format(a="2 SECONDS", b="RANGE 5 SECONDS")
     assert shown(text, rows) == [(1_000_000, "+", (1, 7, 8)), (6_000_000, "-", (1, 7, 8))]
+
+
+BOUNDED = ("external rows", "an aggregate", "exists", "exists, of rows")
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_state_is_that_of_external_windows_however_many_results_there_were(name: str) -> None:
+    """Thesis 3.3.2: rows that expired are removed, though results stay."""
+    pipeline = LocalPipeline(plan_query(bind(QUERIES[name], Catalog(STREAMS))))
+    sizes = []
+    for second in range(0, 3_000, 100):
+        rows = {n: [at(second + i, i % 7, i % 5) for i in range(100)] for n in "AB"}
+        pipeline.push({n: to_table(STREAMS["AB".index(n)], r) for n, r in rows.items()})
+        sizes.append(sum(state.rows() for states in pipeline.states for state in states.values()))
+    assert max(sizes[20:]) <= 1.25 * max(sizes[:20])
