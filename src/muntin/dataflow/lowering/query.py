@@ -10,7 +10,7 @@ Everything reduces to a few linear operators. With L - X for a merge of L and X 
     L except all R multiplicity max(l - r, 0) of each row, from counts by row
     scalar query   L left (aggregate of (distinct(L columns used) join R)), counts defaulting to 0
     EXISTS, IN     inside an expression: counts of a scalar query
-    INTERNAL       the join of the windows, each row living until its external parts expire
+    INTERNAL       what comes to be in the join of the windows, until its external parts leave
 
 so one join, one aggregate and one way to expire rows serve the whole language, and a retraction is a row of weight -1.
 """
@@ -256,7 +256,7 @@ class _Lowering(Negation):
                 return self.build.project(self.visit(child, ticks, external), exprs)
             case Join(parts, predicate):
                 joined = self.join_with_tables(parts, predicate, ticks)
-                return self.internal_results(joined, node) if not external and has_internal(node) else joined
+                return self.internal_results(joined) if not external and has_internal(node) else joined
             case Aggregate():
                 value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
                 if external or not has_internal(node.input):
