@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from generate import Case
 from generate_further import draw_further_case, draw_repeating_case
+from generate_internal import draw_beside_case, draw_internal_case
 from generate_wide import WideCase, draw_wide_case
 from test_local_matches import answered_until, difference, rows_of
 from user_aggregates import PLAIN, with_code
@@ -24,6 +25,8 @@ from muntin.local.runtime import LocalPipeline
 from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.reference import ResultRow, run
 from muntin.verify.arrow import to_table
+
+DRAWS = [draw_wide_case, draw_further_case, draw_repeating_case, draw_internal_case, draw_beside_case]
 
 MOST_UNSUPPORTED = 0.02
 """Share of the drawn cases that the planner may refuse."""
@@ -119,8 +122,14 @@ def test_first_and_last_are_not_by_the_time_of_another_window() -> None:
 def test_local_equals_reference_on_what_the_wide_draw_leaves_out(block: int) -> None:
     found = Counter(check(seed, draw_further_case) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= 3, (
-        "INTERNAL and external windows around EXISTS, FIRST and LAST over windows on results"
+        "FIRST and LAST over windows on results"
     )
+
+
+@pytest.mark.parametrize("draw", [draw_internal_case, draw_beside_case])
+def test_local_equals_reference_with_internal_windows_of_every_kind(draw: Callable[[int], WideCase]) -> None:
+    found = Counter(check(seed, draw) for seed in range(60))
+    assert found["UNSUPPORTED"] == 0
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -136,7 +145,7 @@ def test_local_equals_reference(block: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [draw_wide_case, draw_further_case, draw_repeating_case])
+@pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("block", range(8))
 def test_local_equals_reference_on_many(block: int, draw: Callable[[int], WideCase]) -> None:
     for seed in range(300 + block * 125, 300 + block * 125 + 125):

@@ -337,7 +337,7 @@ class CqlParser(SparkParser):
 
     def _parse_window_body(self) -> WindowSpec:
         if self._match_text_seq("NOW"):
-            return WindowSpec(kind="now")
+            return self._internal(WindowSpec(kind="now"))
         if self._match_text_seq("UNBOUNDED") or self._match_text_seq("RANGE", "UNBOUNDED"):
             return self._internal(WindowSpec(kind="unbounded"))
         partition = self._parse_csv(self._parse_column) if self._match(TokenType.PARTITION_BY) else None

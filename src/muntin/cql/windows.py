@@ -31,7 +31,7 @@ def bind_window(
     place = place_of(spec, text)
     match spec.args["kind"]:
         case "now":
-            return _slideless(Now(), place, options)
+            return _slideless(Now(bool(spec.args.get("internal"))), place, options)
         case "unbounded":
             return _slideless(Unbounded(bool(spec.args.get("internal"))), place, options)
         case "rows":
@@ -90,7 +90,7 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
     at = place_of(spec.args["size"], text)
     if size == 0:
         if options.bounds == "closed" and slide is None:
-            return Now()
+            return Now(bool(spec.args.get("internal")))
         raise at.error(
             "RANGE 0 is the empty window: the window at t holds rows with t - RANGE < ts <= t. "
             "Write [NOW] for the rows of the current instant"

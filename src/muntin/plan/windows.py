@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 import numpy as np
@@ -33,7 +33,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Now:
-    """``[NOW]``: the rows of the current instant (valid for one granule)."""
+    """``[NOW]``: the rows of the current instant (valid for one granule). ``internal`` as in ``Range``."""
+
+    internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Rows:
 
 
 Window = Range | Now | Unbounded | Rows
+
+
+def as_external(window: Window) -> Window:
+    """The window, whose results leave with its rows."""
+    return replace(window, internal=False)
 
 
 @dataclass(frozen=True)

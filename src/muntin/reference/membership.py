@@ -127,13 +127,6 @@ class Visit:
     leaves: int | None
     own: Beat | None = None
 
-    def shown(self) -> Visit:
-        """The stay as the window's own SLIDE shows it."""
-        if self.own is None:
-            return self
-        leaves = None if self.leaves is None else next_tick(self.leaves, *self.own)
-        return replace(self, enters=next_tick(self.enters, *self.own), leaves=leaves)
-
 
 def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> Iterator[Visit]:
     """The stay of every event (given in order of time); rows that a window of rows never shows are left out."""

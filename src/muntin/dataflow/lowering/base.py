@@ -8,7 +8,7 @@ from dataclasses import replace
 from muntin.core.schema import Schema
 from muntin.dataflow.builder import Builder, Places
 from muntin.dataflow.graph import column_name
-from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, renews, streams_of
+from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, streams_of
 from muntin.dataflow.values import Names, Placed, Value
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
@@ -52,10 +52,11 @@ class Base:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
         return self.build.apply(op, [value, *marks], value.schema, emit == "changes")
 
-    def internal_results(self, value: Value, node: Node | None = None) -> Placed:
-        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2). ``node``: what the value is."""
+    def internal_results(self, value: Value) -> Placed:
+        """Values of an aggregate over INTERNAL windows, or windows of time read as of their rows: once there, they stay
+        (thesis 3.3.2)."""
         here = self.build.place(value)
-        if here.signed or (node is not None and renews(node)):
+        if here.signed:
             # every insertion stays; what cancels inside an instant was never there
             (here,) = self.build.colocate([here], [here.schema.names])
             changes = self.materialize(here, "changes", None, [])
