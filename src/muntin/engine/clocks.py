@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, watermark_of
+from muntin.core.zones import zone
 from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
-from muntin.plan.windows import QueryOptions, Unbounded, moves_with_rows, own_ticks, validity
+from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
 
 CLOCKS = "clocks"
@@ -113,8 +114,19 @@ def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
         entry, own = (Unbounded(), own_ticks(window, options)) if moves_with_rows(window) else (window, None)
         moves = ticks if own is None else own
         start, exp = validity(entry, np.array([at + shift]), options)
+        exp = np.maximum(exp, _latest_leaving(entry, at + shift, options))
         if moves is not None:
             start, exp = moves.at_or_after(start), moves.at_or_after(exp)
         at = int(start[0] if exp[0] == FOREVER else exp[0])
         shift = -1 if options.bounds == "start" and ticks is not None else 0  # as ``Rewind`` of its results has it
     return at
+
+
+def _latest_leaving(window: Window, ts: int, options: QueryOptions) -> int:
+    """When rows not newer than ``ts`` have left a window whose rows leave in another order than they came in: of days
+    that become the last of a month, those before the newest may leave later, up to the end of that day."""
+    if in_order(window):
+        return NEVER
+    clock = zone(options.zone)
+    midnight = clock.wall(np.array([ts])) // DAY * DAY
+    return int(validity(window, clock.reach(midnight) - 1, options)[1][0])

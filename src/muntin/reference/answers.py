@@ -13,7 +13,7 @@ from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, tic
 from muntin.plan.windows import QueryOptions, Range, Rows, Window
 from muntin.reference.clocks import next_tick
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
-from muntin.reference.membership import Beat, Visit, beat_of, instants, shown_end, visits
+from muntin.reference.membership import Beat, Visit, beat_of, instants, last_of_month, shown_end, visits
 from muntin.reference.relation import Leaf, Relation, compare_nulls, leaf_of
 from muntin.reference.values import canonical
 
@@ -104,6 +104,7 @@ class _Query:
                 case _:
                     continue
             self.leaves[id(node)] = leaf_of(*leaf, self.options)
+            self.ghosts += visits(leaf[0], last_of_month(leaf[0], leaf[1], self.options), self.options)
         self.beats: list[Beat] = [b for f in self.leaves.values() if (b := beat_of(f.window, self.options))]
         if self.beats:  # what no evaluation sees is no result
             self.leaves = {n: replace(f, shown=self._evaluated(f.shown)) for n, f in self.leaves.items()}
