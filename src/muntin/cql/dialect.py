@@ -81,7 +81,9 @@ class CqlParser(SparkParser):
 
     FUNCTIONS = {  # noqa: RUF012
         # not AT TIME ZONE: that gives what a clock shows
-        k: v for k, v in SparkParser.FUNCTIONS.items() if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP")
+        k: v
+        for k, v in SparkParser.FUNCTIONS.items()
+        if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT")  # whose letters would be translated
     }
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:

@@ -122,7 +122,8 @@ def _unit(unit: str, number: str) -> int:
         one = _CALENDAR[name]
         raise ValueError(
             f"{unit} has no fixed length: write days, as in {_DAYS_OF[one]} DAYS, or group by "
-            f"DATE_TRUNC('{_WORDS[one]}', t); {_ALLOWED}"
+            f"DATE_TRUNC('{_WORDS[one]}', t); months are added to a time, as in t + INTERVAL 1 MONTH, and are lengths "
+            f"of windows, as in [RANGE 1 MONTH]; {_ALLOWED}"
         )
     raise ValueError(f"{unit!r} is not a unit of time; {_ALLOWED}")
 
