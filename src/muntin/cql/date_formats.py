@@ -61,8 +61,11 @@ def _piece(piece: str, at: Expr) -> Expr:
 
 def _text(text: str, at: Expr) -> Expr:
     """The text, NULL where the timestamp is."""
-    there = Call("is_not_null", (at,), pa.bool_())
-    return choose([(there, Literal(text, _STRING))], None)
+    return choose([(_there(at), Literal(text, _STRING))], None)
+
+
+def _there(at: Expr) -> Expr:
+    return logic("not", Call("is_null", (at,), pa.bool_()))
 
 
 def _part(name: str, at: Expr) -> Expr:
@@ -121,8 +124,7 @@ def _twelve(width: int) -> Callable[[Expr], Expr]:
 
 def _half(at: Expr) -> Expr:
     morning = compare("lt", _part("hour", at), Literal(12, _INT))
-    there = logic("not", Call("is_null", (at,), pa.bool_()))
-    return choose([(morning, Literal("AM", _STRING)), (there, Literal("PM", _STRING))], None)
+    return choose([(morning, Literal("AM", _STRING)), (_there(at), Literal("PM", _STRING))], None)
 
 
 def _fraction(digits: int) -> Callable[[Expr], Expr]:
