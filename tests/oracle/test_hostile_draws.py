@@ -1,11 +1,12 @@
 """Random queries in the places where answers went wrong before: windows that slide finely, so that every row is seen at
-many instants; columns named like our own; other aliases, hints and neighbours after a restart."""
+many instants; columns named like our own; other aliases, hints and neighbours after a restart; sinks that fail."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from generate import Case, draw_case
 from generate_further import draw_further_case
 from generate_wide import WideCase, draw_wide_case
+from stored import Stored
 from test_local_matches import difference, rows_of
 from test_local_matches_wide import batches_of
 from user_aggregates import PLAIN, with_code
@@ -27,6 +29,7 @@ from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery
 from muntin.reference import ResultRow, run
+from muntin.state.pane_store import PaneStore
 
 MANY = 25
 """How many times longer windows are than drawn."""
@@ -163,9 +166,45 @@ def _first(plans: dict[str, Any]) -> list[Any]:
     return [plans["q"], *(p for n, p in plans.items() if n != "q")]
 
 
+def test_a_neighbour_does_not_make_time_run_on() -> None:
+    """8040: at the end of input a query stops after its own last expiry, whatever else runs."""
+    assert check_restart(8040, draw_wide_case)
+
+
 @pytest.mark.parametrize("draw", [draw_case, draw_wide_case])
 def test_other_aliases_hints_and_neighbours(draw: Callable[[int], Case]) -> None:
     assert sum(check_restart(seed, draw) for seed in range(8_000, 8_030)) >= 25
+
+
+# --- sinks that fail --------------------------------------------------------------------------------------------------
+
+
+def check_failing_sink(seed: int, path: Path) -> int:
+    """How many batches ran again, from the version before theirs, after their state had been committed."""
+    case, rng = (draw_case, draw_wide_case)[seed % 2](seed), Random(f"sink {seed}")
+    bound = bind(case.text, case.catalog, case.options)
+    try:
+        pipeline = Stored(with_code(plan_query(bound)), shards=rng.choice((1, 2, 5)))
+    except UnsupportedError:
+        return 0
+    store, shown, repeated = PaneStore.open(str(path), "q", 0), [], 0
+    for version, batch in enumerate(batches_of(case, pipeline.query, rng, 6)):
+        results = pipeline.push(batch)
+        pipeline.restart(store, version)
+        while version and rng.random() < 0.4:  # the sink refused them: Spark asks for the batch again
+            pipeline.restore(store.load(version - 1, list(pipeline.cells())))
+            again = pipeline.push(batch)
+            assert again.equals(results), f"seed {seed}: batch {version} gave other results\n{case.text}"
+            pipeline.restart(store, version)
+            repeated += 1
+        shown.append(results)
+    problem = difference(expected_of(bound, case), rows_of(pipeline, [*shown, pipeline.finish()]))
+    assert not problem, f"seed {seed}: {problem}\n{case.text}\n{case.options}"
+    return repeated
+
+
+def test_batches_that_a_sink_refused_run_again(tmp_path: Path) -> None:
+    assert sum(check_failing_sink(seed, tmp_path / str(seed)) for seed in range(9_000, 9_030)) > 20
 
 
 def test_results_keep_the_names_that_were_written() -> None:

@@ -123,6 +123,21 @@ def test_multiples_of_months_count_from_the_origin() -> None:
     assert got == {"02-28 06:00+0000": 31, "03-28 06:00+0000": 40, "04-28 06:00+0000": 9, "05-28 06:00+0000": 0}
 
 
+@pytest.mark.parametrize(("zone", "hour"), [(None, 12), ("America/New_York", 16), ("+05:30", 6)])
+def test_texts_without_an_offset_are_read_on_the_query_s_clock(zone: str | None, hour: int) -> None:
+    stream = Stream("S", Schema.of(ts=pa.timestamp("us"), s=pa.string()), "ts")
+    rows = [{"ts": datetime(2024, 7, 1, 10), "s": s} for s in ("2024-07-01 12:00:00", "2024-07-01 12:00:00Z")]
+    text = "SELECT HOUR(CAST(s AS TIMESTAMP) AT TIME ZONE 'UTC') AS h FROM S [NOW]"
+    bound = bind(text, Catalog((stream,)), QueryOptions(zone=zone))
+    pipeline = LocalPipeline(plan_query(bound))
+    table = pa.concat_tables([pipeline.push({"S": to_table(stream, rows)}), pipeline.finish()])
+    got = from_table(table, pipeline.query.schema, pipeline.query.shows_op)
+    assert not difference(run(bound, {"S": rows}), got)
+    came = [r for t, op, r in got if op == "+"]
+    assert sorted(h for (h,) in came) == sorted([hour, 12])
+    assert {t for t, _, _ in got} == {1_719_828_000_000_000, 1_719_828_000_000_001}, "without zone: UTC"
+
+
 @pytest.mark.parametrize(
     ("window", "options", "says"),
     [

@@ -29,13 +29,22 @@ class Times:
 
     ``befores``, ``watermarks``: by set of streams as ``Graph.domains`` lists them; instants in ``[before, watermark)``
     are answered now. ``lows``: by stream as ``Graph.streams`` lists them, the least event time of the batch's rows
-    (FOREVER: none). ``end``: nothing after it is ever answered (end of input).
+    (FOREVER: none). ``ends``: by query, nothing after it is ever answered (at the end of input; () before).
     """
 
     befores: tuple[int, ...]
     watermarks: tuple[int, ...]
     lows: tuple[int, ...]
-    end: int = FOREVER
+    ends: tuple[int, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The end of the query that answers longest; what it shares with others may have been answered by then."""
+        return max(self.ends, default=FOREVER)
+
+    def end_of(self, query: int) -> int:
+        """The end of a query, by its number: its neighbours do not change its answer."""
+        return self.ends[query] if self.ends else FOREVER
 
 
 @dataclass(frozen=True)
@@ -70,16 +79,16 @@ def advance(
     marks: dict[str, int] = state.heads.get("watermarks", {})
     befores = tuple(marks.get(_name(d), NEVER) for d in graph.domains)
     if finish:
-        watermarks, end = (FOREVER,) * len(befores), max(last_instant(p, clocks) for p in graph.plans)
+        watermarks, ends = (FOREVER,) * len(befores), tuple(last_instant(p, clocks) for p in graph.plans)
     else:
         pairs = zip(graph.domains, befores, strict=True)
-        watermarks, end = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), FOREVER
+        watermarks, ends = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), ()
     state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
     state.heads["watermarks"] = {_name(d): w for d, w in zip(graph.domains, watermarks, strict=True)}
     lows = tuple(
         min([FOREVER, *(h.min_ts for h in headers if h.source == i and h.rows)]) for i in range(len(graph.streams))
     )
-    return Times(befores, watermarks, lows, end)
+    return Times(befores, watermarks, lows, ends)
 
 
 def _name(domain: Sequence[str]) -> str:
