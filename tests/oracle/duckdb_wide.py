@@ -384,7 +384,12 @@ def _tick(t: str, step: int, origin: int) -> str:
     return f"{t} + (({origin} - ({t})) % {step} + {step}) % {step}"
 
 
+_DECIMAL_ORDER = re.compile(r"((?:MEDIAN|QUANTILE_CONT)\()(DISTINCT )?(\w+\.m)\b")
+"""Between two decimals DuckDB's own is a DECIMAL of their scale, cut; here it is a DOUBLE."""
+
+
 def _in_duckdb(text: str) -> str:
     text = exact_averages(text).replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
+    text = _DECIMAL_ORDER.sub(r"\1\2CAST(\3 AS DOUBLE)", text)
     text = text.replace("LEFT SEMI JOIN", "SEMI JOIN").replace("LEFT ANTI JOIN", "ANTI JOIN")
     return re.sub(r"COLLECT\((\S+?)\)", r"COALESCE(list_sort(list(\1) FILTER (\1 IS NOT NULL)), [])", text)

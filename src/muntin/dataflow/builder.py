@@ -28,7 +28,7 @@ from muntin.operators.time_window import StaticRows, TimeWindow, meaning_of
 from muntin.plan.catalog import Table
 from muntin.plan.exprs import TRUE, Column, Expr, conjunction
 from muntin.plan.nodes import Scan
-from muntin.plan.windows import QueryOptions, Rows, Unbounded
+from muntin.plan.windows import QueryOptions, Rows, Unbounded, in_order
 
 Spread = tuple[str, ...] | str | None
 """Where an input's rows are: the columns that place them, "everywhere", or unknown (None)."""
@@ -130,7 +130,7 @@ class Builder:
             rows = self.apply(StaticRows(self.begins), [sent], schema, False)
         else:
             window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
-            at = self._add(window, (sent.edge,), schema, False, streams, fifo=True)
+            at = self._add(window, (sent.edge,), schema, False, streams, fifo=in_order(window.window))
             rows = replace(sent, edge=Edge(at))
         return self._negated(rows, together) if self.negates(value) else rows
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from muntin.core.calendar import nominal
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.routes import HERE, Here, Route, Single
@@ -308,7 +309,7 @@ class Hints:
 def _span(op: Operator) -> int | None:
     match op:
         case TimeWindow(Range(length, slide)) | Rewind(Range(length, slide)):
-            return length + (slide or 0)
+            return nominal(length) + nominal(slide or 0)
         case TimeWindow(Now(), _, options) | Rewind(Now(), options):
             return options.granule
         case _:

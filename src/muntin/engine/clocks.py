@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, watermark_of
+from muntin.core.zones import zone
 from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
-from muntin.plan.windows import QueryOptions, Unbounded, moves_with_rows, own_ticks, validity
+from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
 
 CLOCKS = "clocks"
@@ -28,13 +29,22 @@ class Times:
 
     ``befores``, ``watermarks``: by set of streams as ``Graph.domains`` lists them; instants in ``[before, watermark)``
     are answered now. ``lows``: by stream as ``Graph.streams`` lists them, the least event time of the batch's rows
-    (FOREVER: none). ``end``: nothing after it is ever answered (end of input).
+    (FOREVER: none). ``ends``: by query, nothing after it is ever answered (at the end of input; () before).
     """
 
     befores: tuple[int, ...]
     watermarks: tuple[int, ...]
     lows: tuple[int, ...]
-    end: int = FOREVER
+    ends: tuple[int, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The end of the query that answers longest; what it shares with others may have been answered by then."""
+        return max(self.ends, default=FOREVER)
+
+    def end_of(self, query: int) -> int:
+        """The end of a query, by its number: its neighbours do not change its answer."""
+        return self.ends[query] if self.ends else FOREVER
 
 
 @dataclass(frozen=True)
@@ -68,16 +78,16 @@ def advance(
         clocks[s.name] = clock.advance([h for h in headers if h.source == i], now, since)
     befores = answered(graph, state)
     if finish:
-        watermarks, end = (FOREVER,) * len(befores), max(last_instant(p, clocks) for p in graph.plans)
+        watermarks, ends = (FOREVER,) * len(befores), tuple(last_instant(p, clocks) for p in graph.plans)
     else:
         pairs = zip(graph.domains, befores, strict=True)
-        watermarks, end = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), FOREVER
+        watermarks, ends = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), ()
     state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
     state.heads["watermarks"] = {_name(d): w for d, w in zip(graph.domains, watermarks, strict=True)}
     lows = tuple(
         min([FOREVER, *(h.min_ts for h in headers if h.source == i and h.rows)]) for i in range(len(graph.streams))
     )
-    return Times(befores, watermarks, lows, end)
+    return Times(befores, watermarks, lows, ends)
 
 
 def answered(graph: Graph, state: ShardState) -> tuple[int, ...]:
@@ -118,8 +128,19 @@ def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
         entry, own = (Unbounded(), own_ticks(window, options)) if moves_with_rows(window) else (window, None)
         moves = ticks if own is None else own
         start, exp = validity(entry, np.array([at + shift]), options)
+        exp = np.maximum(exp, _latest_leaving(entry, at + shift, options))
         if moves is not None:
             start, exp = moves.at_or_after(start), moves.at_or_after(exp)
         at = int(start[0] if exp[0] == FOREVER else exp[0])
         shift = -1 if options.bounds == "start" and ticks is not None else 0  # as ``Rewind`` of its results has it
     return at
+
+
+def _latest_leaving(window: Window, ts: int, options: QueryOptions) -> int:
+    """When rows not newer than ``ts`` have left a window whose rows leave in another order than they came in: of days
+    that become the last of a month, those before the newest may leave later, up to the end of that day."""
+    if in_order(window):
+        return NEVER
+    clock = zone(options.zone)
+    midnight = clock.wall(np.array([ts])) // DAY * DAY
+    return int(validity(window, clock.reach(midnight) - 1, options)[1][0])

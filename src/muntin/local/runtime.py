@@ -134,7 +134,7 @@ class LocalPipeline:
                     self._send(v, to_wire(self.graph.vertices[v], output.rows[v]), shard, inbox)
             for number, (plan, root) in enumerate(zip(self.graph.plans, self.graph.roots, strict=True)):
                 if self.graph.levels[root] == level:
-                    ends = [t.end for t in times]
+                    ends = [t.end_of(number) for t in times]
                     pairs = zip(outputs, ends, strict=True)
                     results[number] = [result_rows(plan, o.rows[root], end) for o, end in pairs]
         return [self._in_time(p, r) for p, r in zip(self.graph.plans, results, strict=True)]

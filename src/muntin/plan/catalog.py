@@ -29,7 +29,8 @@ def no_event_time(column: str, kind: str) -> str:
     if kind in ("string", "large_string"):
         return (
             f"column {column!r} is text, which is no time yet; read it as one: to_timestamp({column}, pattern) on the "
-            f"DataFrame, or {column} TIMESTAMP in the schema of a CSV or JSON source"
+            f"DataFrame, or {column} TIMESTAMP in the schema of a CSV or JSON source (texts without an offset are then "
+            "in the zone of the Spark session)"
         )
     return (
         f"column {column!r} has type {kind}, which cannot be event time: that is a timestamp, a date, or an integer "

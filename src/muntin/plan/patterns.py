@@ -26,7 +26,7 @@ from muntin.plan.nodes import (
     TopK,
     within,
 )
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, Range, Rows, Unbounded, Window, in_order
 
 
 class Pattern(IntEnum):
@@ -111,4 +111,4 @@ def _window(window: Window) -> Pattern:
         case Rows() | Range(rows=int()):
             return Pattern.STR  # later rows decide which one leaves, and when
         case Range() | Now():
-            return Pattern.WKS
+            return Pattern.WKS if in_order(window) else Pattern.WK

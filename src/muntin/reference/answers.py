@@ -12,7 +12,7 @@ from muntin.core.time import ALWAYS
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
 from muntin.plan.windows import QueryOptions, Range, Rows, Window
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
-from muntin.reference.membership import Beat, Visit, beat_of, instants, shown_end, visits
+from muntin.reference.membership import Beat, Visit, beat_of, instants, last_of_month, shown_end, visits
 from muntin.reference.relation import Leaf, Relation, compare_nulls, has_internal, leaf_of
 from muntin.reference.values import canonical
 
@@ -103,6 +103,7 @@ class _Query:
                 case _:
                     continue
             self.leaves[id(node)] = leaf_of(*leaf, self.options)
+            self.ghosts += visits(leaf[0], last_of_month(leaf[0], leaf[1], self.options), self.options)
         self.beats: list[Beat] = [b for f in self.leaves.values() if (b := beat_of(f.window, self.options))]
         self.stays = [v for leaf in self.leaves.values() for v in leaf.stays]
         read = {n.table.name for n in within(self.output) if isinstance(n, TableScan) and n.table.kind == "relation"}

@@ -56,7 +56,7 @@ class LevelRun:
         """(query, its rows as the user sees them) for every root of the level that has any."""
         for number, (plan, root) in enumerate(zip(self.spec.queries, self.spec.graph.roots, strict=True)):
             if root in self.vertices and len(output.rows[root]):
-                yield number, result_rows(plan, output.rows[root], times.end)
+                yield number, result_rows(plan, output.rows[root], times.end_of(number))
 
     def letters(self, output: LevelOutput) -> Iterator[wire.Letter]:
         """The rows that later levels want."""

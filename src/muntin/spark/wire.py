@@ -111,8 +111,8 @@ def times_blob(times: Times, now: int) -> bytes:
 def read_times(blob: Any) -> tuple[Times, int]:
     """A shard's times and the processing time of its batch."""
     value = json.loads(bytes(blob))
-    befores, watermarks, lows = (tuple(value[k]) for k in ("befores", "watermarks", "lows"))
-    return Times(befores, watermarks, lows, value["end"]), value["now"]
+    befores, watermarks, lows, ends = (tuple(value[k]) for k in ("befores", "watermarks", "lows", "ends"))
+    return Times(befores, watermarks, lows, ends), value["now"]
 
 
 def to_batches(letters: Iterable[Letter]) -> Iterator[pa.RecordBatch]:

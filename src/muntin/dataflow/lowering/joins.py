@@ -85,9 +85,10 @@ class Joins(Base):
         here = self.build.place(value)
         own = own_ticks(leaf.window, self.query.options)
         if own is not None:
-            # in a zone the way from tick to tick is no fixed time
+            # in a zone, and with months, the way from tick to tick is no fixed time
             shift = -1 if self.query.options.bounds == "start" else 0
-            op = Snap(own) if own.zone is None else Rewind(leaf.window, meaning_of(self.query.options), shift)
+            fixed = own.zone is None and isinstance(leaf.window.slide, int)
+            op = Snap(own) if fixed else Rewind(leaf.window, meaning_of(self.query.options), shift)
             here = self.build.apply(op, [here], here.schema, here.signed)
         return self.build.apply(Snap(ticks), [here], here.schema, here.signed)
 

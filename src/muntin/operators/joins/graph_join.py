@@ -75,7 +75,8 @@ class Partial:
 
 def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
-    batches = [coalesce(b) for b in batches]
+    # which part of a relayed combination is its newest must be the same at every vertex, however its steps are cut
+    batches = batches if op.relayed else [coalesce(b) for b in batches]
     names = [f"in{i}" for i in range(len(batches))]
     monitor = JoinMonitor(op, state)
     cut_ahead(monitor.each, batches, ctx)
