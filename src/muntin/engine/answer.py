@@ -1,4 +1,4 @@
-"""The present answer of a query whose result is a stream of changes: the materialised view (Golab 2006, section 2.1)."""
+"""The present answer of a query that shows changes: the materialised view (Golab 2006, section 2.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def present_answer(plan: QueryPlan, changes: pa.Table) -> pa.Table:
             "whole answers alone: leave out Istream(...), Dstream(...), Rstream(...) and SLIDE"
         )
     rows = changes.combine_chunks().to_batches()
-    whole = rows[0] if rows else plan.result_schema.to_arrow().empty_table().to_batches()[0]
+    whole = rows[0] if rows else pa.RecordBatch.from_pylist([], plan.result_schema.to_arrow())
     columns = whole.select(whole.schema.names[: len(plan.schema)])
     come = np.asarray(whole.column(len(plan.schema) + 1).to_pylist()) == "+"
     ids, count, first = key_ids(columns.columns, whole.num_rows)
