@@ -238,7 +238,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = rng.choice([plan_query, plan_as_written])
     rules = tuple(r for r in RULES if r.name != rng.choice(["prune_columns", "reorder_joins", "none"]))
     with monkeypatch.context() as m:
-        m.setattr(planner, "optimize", lambda query: optimize(query, rules=rules))
+        m.setattr(planner, "optimize", lambda query, known: optimize(query, known, rules))
         other = asked(replace(bound, options=options), plan)
         try:
             taken = take_up(begun.durable, {"q": other}, 1, "1")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.optimizer import cost
+from muntin.optimizer import Strategy
+from muntin.research.engines import choose as engines_choice
 from muntin.research.engines import naive, product_runs
 from muntin.research.engines.choose import (
     NEGATION,
@@ -164,10 +165,10 @@ def test_choices() -> None:
 
 
 def test_the_choice_follows_the_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever strategy the product settles on is the engine that is run."""
+    """Whatever strategy is the cheapest is the engine that is run."""
     trace = synthetic(3000, 2)
-    for strategy, kind in (("nt", k.HASH), ("direct", k.LIST), ("upa", k.CALENDAR)):
-        monkeypatch.setattr(cost, "choose_strategy", lambda query, known, s=strategy: s)
+    for strategy, kind in ((Strategy.NT, k.HASH), (Strategy.DIRECT, k.LIST), (Strategy.UPA, k.CALENDAR)):
+        monkeypatch.setattr(engines_choice, "cheapest", lambda root, known, s=strategy: s)
         assert choose(join_question(2), trace, 500).kind == kind
 
 

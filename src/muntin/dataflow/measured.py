@@ -23,7 +23,7 @@ from muntin.operators.operator import Operator
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.statistics import Statistics
-from muntin.plan.exprs import TRUE, Column, Expr
+from muntin.plan.exprs import TRUE, Call, Column, Expr, conjuncts
 from muntin.state.shard_state import ShardState
 
 
@@ -64,7 +64,8 @@ def measured(
     for (vertex, column), values in by_shard.items():
         plan, at = places[vertex]
         shards_apart = not isinstance(plan.vertices[at].op, GraphJoin)  # a joined input may be on every shard
-        found[column] = max(found.get(column, 1.0), sum(values) if shards_apart else max(values))
+        here = sum(values) if shards_apart else max(values)
+        found[column] = max(found.get(column, 1.0), round(here, 1))
     rates = {n.lower(): float(r) for n, c in clocks.items() if (r := c.get("rate", 0.0)) > 0}
     steps = [float(step) for c in clocks.values() if (step := c.get("step", 0.0)) > 0]
     return Statistics(rates, distinct=found, step=min(steps, default=Statistics.step))
@@ -107,12 +108,12 @@ def column_of(plan: QueryPlan, at: int, name: str) -> tuple[str, str] | None:
     vertex = plan.vertices[at]
     below = [e.vertex for e in vertex.inputs]
     match vertex.op:
-        case Source(stream, keep, columns) if keep == TRUE:
+        case Source(stream, keep, columns) if _keeps_values(keep):
             e = dict(columns).get(name)
             return (stream.name.lower(), e.name.lower()) if isinstance(e, Column) else None
         case TimeWindow() | Materialize() | Endless() | Distinct():
             return column_of(plan, below[0], name)
-        case Compute(predicate, columns) if predicate == TRUE:
+        case Compute(predicate, columns) if _keeps_values(predicate):
             made: Expr | None = Column(name, vertex.schema.field(0).type) if columns is None else dict(columns)[name]
             return column_of(plan, below[0], made.name) if isinstance(made, Column) else None
         case GraphJoin() | WindowJoin():
@@ -123,3 +124,8 @@ def column_of(plan: QueryPlan, at: int, name: str) -> tuple[str, str] | None:
                     return column_of(plan, v, f"c{number}")
                 number -= width
     return None
+
+
+def _keeps_values(predicate: Expr) -> bool:
+    """Whether at most rows with a NULL fail it, as before a join."""
+    return predicate == TRUE or all(isinstance(c, Call) and c.fn == "is_not_null" for c in conjuncts(predicate))

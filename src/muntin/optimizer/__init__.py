@@ -4,8 +4,8 @@
 negation, DISTINCT or join inputs count only where ``cost.total`` says that the plan gets cheaper. ``choose_strategy``
 compares the execution strategies on one plan; ``settled`` does so where the query's options say "auto"."""
 
-from muntin.optimizer.cost import choose_strategy, settled, total
-from muntin.optimizer.driver import Optimized, Step, optimize
+from muntin.optimizer.cost import total
+from muntin.optimizer.driver import Optimized, Step, choose_strategy, optimize, settled
 from muntin.optimizer.statistics import Statistics
 from muntin.optimizer.strategy import Strategy
 

@@ -7,9 +7,7 @@ says of each node what the operators do that the lowering makes of it; ``work`` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from muntin.core.errors import ConfigError
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.flow import Flow
 from muntin.optimizer.join_order import pipeline_cost
@@ -20,7 +18,6 @@ from muntin.plan.exprs import Expr
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
-    BoundQuery,
     Distinct,
     Filter,
     Join,
@@ -38,8 +35,6 @@ from muntin.plan.nodes import (
 )
 from muntin.plan.windows import Rows, Unbounded
 
-__all__ = ["Strategy", "choose_strategy", "costs", "operator_cost", "settled", "strategy_of", "total"]
-
 
 def total(root: Node, statistics: Statistics, strategy: Strategy = Strategy.UPA) -> float:
     """Work per second of the whole plan."""
@@ -50,36 +45,6 @@ def costs(root: Node, statistics: Statistics, strategy: Strategy = Strategy.UPA)
     """Each node with its own cost, parents first."""
     for node in walk(root):
         yield node, operator_cost(node, statistics, strategy)
-
-
-AUTO = "auto"
-"""The option ``strategy`` by which the cheapest one is taken."""
-
-
-def strategy_of(query: BoundQuery, statistics: Statistics | None = None) -> Strategy:
-    """The strategy that the query's options name, or the cheapest if they leave it open.
-
-    Raises ConfigError for an unknown one.
-    """
-    if query.options.strategy == AUTO:
-        return Strategy(choose_strategy(query, statistics))
-    try:
-        return Strategy(query.options.strategy)
-    except ValueError:
-        known = ", ".join([*(s.value for s in Strategy), AUTO])
-        raise ConfigError(f"option strategy: {query.options.strategy!r} is none of {known}") from None
-
-
-def settled(query: BoundQuery, statistics: Statistics | None = None) -> BoundQuery:
-    """The query with its strategy named (``strategy_of``)."""
-    return replace(query, options=replace(query.options, strategy=strategy_of(query, statistics).value))
-
-
-def choose_strategy(query: BoundQuery, statistics: Statistics | None = None) -> str:
-    """The strategy with the lowest estimate for the query's plan; UPA if it is no worse than another."""
-    known = statistics or Statistics()
-    order = (Strategy.UPA, Strategy.NT, Strategy.DIRECT)
-    return min(order, key=lambda s: (total(query.root, known, s), order.index(s))).value
 
 
 def operator_cost(node: Node, s: Statistics, strategy: Strategy) -> float:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from muntin.core.errors import InternalError
+from muntin.core.errors import ConfigError, InternalError
 from muntin.optimizer.checks import broken_invariant
-from muntin.optimizer.cost import strategy_of, total
+from muntin.optimizer.cost import total
 from muntin.optimizer.plan_text import plan_text
 from muntin.optimizer.rewrite import with_inputs
 from muntin.optimizer.rule import Rewrite, Rule
 from muntin.optimizer.rules import RULES
 from muntin.optimizer.shape import is_rigid, sees_order
 from muntin.optimizer.statistics import Statistics
+from muntin.optimizer.strategy import Strategy
 from muntin.plan.nodes import BoundQuery, Node, Output
 
 MOST_ROUNDS = 25
@@ -60,7 +61,8 @@ def optimize(
     """
     check_order(rules)
     known = statistics or Statistics()
-    strategy = strategy_of(query, known)
+    query = settled(query, known)
+    strategy = Strategy(query.options.strategy)
     priced = cost or (lambda root: total(root, known, strategy))
     steps: list[Step] = []
     now = query
@@ -82,6 +84,36 @@ def optimize(
             f"\n{plan_text(steps[-1].before)}\nthen\n{plan_text(steps[-1].after)}"
         )
     return Optimized(now, tuple(steps), priced(now.root))
+
+
+AUTO = "auto"
+"""The option ``strategy`` by which the cheapest one is taken."""
+
+
+def settled(query: BoundQuery, statistics: Statistics | None = None) -> BoundQuery:
+    """The query with its strategy named: the cheapest if its options leave it open.
+
+    Raises ConfigError for an unknown one.
+    """
+    asked = query.options.strategy
+    if asked == AUTO:
+        return _under(query, Strategy(choose_strategy(query, statistics)))
+    if asked not in [*Strategy]:
+        known = ", ".join([*(s.value for s in Strategy), AUTO])
+        raise ConfigError(f"option strategy: {asked!r} is none of {known}")
+    return query
+
+
+def choose_strategy(query: BoundQuery, statistics: Statistics | None = None) -> str:
+    """The strategy under which the query's optimized plan has the lowest estimate; UPA if it is no worse than another.
+    Cost: optimizing three times."""
+    order = (Strategy.UPA, Strategy.NT, Strategy.DIRECT)
+    costs = {s: optimize(_under(query, s), statistics).cost for s in order}
+    return min(order, key=lambda s: (costs[s], order.index(s))).value
+
+
+def _under(query: BoundQuery, strategy: Strategy) -> BoundQuery:
+    return replace(query, options=replace(query.options, strategy=strategy.value))
 
 
 def check_order(rules: tuple[Rule, ...]) -> None:

@@ -22,7 +22,7 @@ from muntin.dataflow.planner import plan_query
 from muntin.engine.clocks import CLOCKS
 from muntin.engine.meter import Meter
 from muntin.local.runtime import LocalPipeline
-from muntin.optimizer import Strategy, total
+from muntin.optimizer import optimize
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery
@@ -111,7 +111,9 @@ def run_point(text: str, trace: Trace, window: int) -> ProductPoint:
 
 
 def _estimates(query: BoundQuery, runs: Runs, known: Statistics) -> dict[str, float]:
-    return {s: total(query.root, known, Strategy(s)) for s in runs}
+    """Of the plan under each strategy, as ``auto`` compares them."""
+    each = {s: replace(query, options=replace(query.options, strategy=s)) for s in runs}
+    return {s: optimize(q, known).cost for s, q in each.items()}
 
 
 def _run(query: BoundQuery, trace: Trace, window: int) -> Counted:
@@ -195,7 +197,7 @@ def unmeasured_note(points: Sequence[ProductPoint]) -> str:
     """How ``auto`` fares in a first query, which is told the rates of its streams alone."""
     worst = max(points, key=lambda p: p.behind(p.unmeasured))
     return (
-        f"told rates alone, as a first query is, the product's own choice is {worst.behind(worst.unmeasured):.2f} of the "
+        f"told rates alone, as a first query is, its own choice is {worst.behind(worst.unmeasured):.2f} of the "
         f"better of its nt and direct (window {worst.window}: {chosen(worst.unmeasured)}); it takes 1,000 values a "
         "column and batches of a second for granted"
     )
