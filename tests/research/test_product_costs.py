@@ -47,7 +47,7 @@ def asked(study: Study, trace: Trace, window: int, strategy: str) -> BoundQuery:
 
 
 def known(study: Study, trace: Trace, window: int, strategy: str) -> Statistics:
-    """What the windows hold, selections and joins too. DIRECT looks through all twice a batch: for rows and for time."""
+    """What the windows hold, selections and joins too. DIRECT looks through all twice a batch: for rows, for time."""
     found = statistics_of(trace, window, study.question)
     step = window / product_runs.BATCHES / (2 if strategy == "direct" else 1)
     return Statistics(found.rates, distinct=found.distinct, selectivities=found.selectivities, step=step)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.routes import Keyed
 from muntin.operators.compute import Compute
 from muntin.operators.distinct import Distinct
 from muntin.operators.endless import Endless
@@ -55,23 +56,24 @@ def measured(
     Distinct values are those that the windows held: where several say of one column, the most.
     """
     places = {v.id: (p, i) for p in plans for i, v in enumerate(p.vertices)}
-    by_shard: dict[tuple[str, tuple[str, str]], list[float]] = {}
+    by_shard: dict[tuple[str, tuple[str, str], bool], list[float]] = {}
     for cell in kept:
         if cell.vertex in places:
-            for column, count in _values(*places[cell.vertex], cell):
-                by_shard.setdefault((cell.vertex, column), []).append(count)
+            for column, count, apart in _values(*places[cell.vertex], cell):
+                by_shard.setdefault((cell.vertex, column, apart), []).append(count)
     found: Values = {}
-    for (vertex, column), values in by_shard.items():
-        plan, at = places[vertex]
-        shards_apart = not isinstance(plan.vertices[at].op, GraphJoin)  # a joined input may be on every shard
-        here = sum(values) if shards_apart else max(values)
-        found[column] = max(found.get(column, 1.0), round(here, 1))
+    for (_, column, apart), values in by_shard.items():
+        found[column] = max(found.get(column, 1.0), round(sum(values) if apart else max(values), 1))
     rates = {n.lower(): float(r) for n, c in clocks.items() if (r := c.get("rate", 0.0)) > 0}
     steps = [float(step) for c in clocks.values() if (step := c.get("step", 0.0)) > 0]
     return Statistics(rates, distinct=found, step=min(steps, default=Statistics.step))
 
 
-def _values(plan: QueryPlan, at: int, cell: Kept) -> Iterator[tuple[tuple[str, str], float]]:
+Found = tuple[tuple[str, str], float, bool]
+"""A column, its distinct values on a shard, and whether other shards have others."""
+
+
+def _values(plan: QueryPlan, at: int, cell: Kept) -> Iterator[Found]:
     """Columns of streams with the distinct values that a vertex knows of on this shard."""
     vertex = plan.vertices[at]
     match vertex.op:
@@ -84,13 +86,20 @@ def _values(plan: QueryPlan, at: int, cell: Kept) -> Iterator[tuple[tuple[str, s
             keys = _key_columns(vertex.op)
             for (number, i), values in distinct_of(JoinStatistics(**cell.heads[STATISTICS])).items():
                 if (number, i) in keys:
-                    yield from _of(plan, at, keys[number, i], values)
+                    yield from _of(plan, at, keys[number, i], values, _spread_by(plan, at, keys[number, i], i))
 
 
-def _of(plan: QueryPlan, at: int, name: str, values: float) -> Iterator[tuple[tuple[str, str], float]]:
+def _of(plan: QueryPlan, at: int, name: str, values: float, apart: bool = True) -> Iterator[Found]:
     column = column_of(plan, at, name)
     if column is not None and values > 0:
-        yield column, float(values)
+        yield column, float(values), apart
+
+
+def _spread_by(plan: QueryPlan, join: int, name: str, i: int) -> bool:
+    """Whether rows of input i of a join are spread over shards by the column, and not by another or to all of them."""
+    inputs = [e.vertex for e in plan.vertices[join].inputs]
+    number = int(name[1:]) - sum(len(plan.vertices[v].schema) for v in inputs[:i])
+    return any(e.route == Keyed((f"c{number}",)) for e in plan.vertices[inputs[i]].inputs)
 
 
 def _key_columns(op: Operator) -> dict[tuple[int, int], str]:
