@@ -21,7 +21,9 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
+from muntin.engine.answer import present_answer
 from muntin.engine.meter import Meter
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
@@ -438,9 +440,9 @@ class Query:
         """The query as a runtime takes it up."""
         return Asked(self.bound, self.plan)
 
-    def plan(self, places: Places) -> QueryPlan:
-        """The planned query where some vertices already have their places."""
-        return replace(plan_query(self.bound, places), functions=self._functions())
+    def plan(self, places: Places, known: Statistics | None = None) -> QueryPlan:
+        """The planned query where some vertices already have their places, and statistics are known."""
+        return replace(plan_query(self.bound, places, known), functions=self._functions())
 
     def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
         """The user-defined aggregates that the query calls."""
@@ -534,6 +536,30 @@ class Query:
             raise ConfigError(f"query {self.name!r} has not run: call session.start(checkpoint) before rows()")
         found = self.sink.rows()
         return found if found is not None else self.schema.to_arrow().empty_table()
+
+    def current(self) -> pa.Table:
+        """The answer as it stands: the rows that the changes in the ``memory`` sink have brought and not taken away.
+
+        For a query that shows changes (a bare SELECT without SLIDE), in the columns of its SELECT list; equal rows as
+        often as they are there. It is that of the instants that are complete (``metrics().watermark``). Cost: all
+        changes so far, which the memory sink keeps; where they are too many, apply them batch by batch to a table of
+        your own (``foreach_batch``).
+
+        Raises ConfigError as ``rows`` does, for other forms of output, and where the sink lacks batches: of a query
+        that went on from a checkpoint, only a session that was there from its first batch has all changes.
+        """
+        self.rows()  # raises where there are none
+        assert self.run is not None and self.sink is not None
+        begun = self.run.begun.get(self.name, 0)
+        changes = self.sink.all_since(begun, self.run.first_batch)
+        if changes is None:
+            raise ConfigError(
+                f"query {self.name!r} answers since batch {begun}, and its memory sink has not all batches since then: "
+                "the present answer cannot be told from them. Let the query write to files or a table and apply all of "
+                "its changes, or start it with a new checkpoint"
+            )
+        whole = pa.concat_tables(changes) if changes else self.schema.to_arrow().empty_table()
+        return present_answer(self.physical, whole)
 
     def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run this query alone; see ``Session.start``."""

@@ -22,6 +22,7 @@ from muntin.dataflow.graph import Graph, QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery, Scan
 from muntin.plan.rewriting import map_scans
@@ -66,6 +67,10 @@ class DurableQuery:
     question: str
     root: str
     plan: Any
+    since: int = 0
+    """The first batch that it answered."""
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """The statistics that it was planned with, as JSON (``Statistics.to_json``)."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +107,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Asked:
-    """A query to be run: bound, and how it is planned where vertices already have their places."""
+    """A query to be run: bound, and how it is planned where vertices already have their places, with statistics."""
 
     bound: BoundQuery
-    plan: Callable[[Places], QueryPlan]
+    plan: Callable[[Places, Statistics], QueryPlan]
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,16 @@ class TakenUp:
         """By vertex the first batch that has it."""
         return {id: v.since for id, v in self.durable.vertices.items()}
 
+    @property
+    def begun(self) -> Mapping[str, int]:
+        """By query the batch from which on its results are those of all that it has read: of a query that found
+        vertices with state there already, when the oldest of them began."""
+        since = self.since
+        return {
+            name: min([q.since, *(since[v.id] for v in self.plans[name].vertices if v.id in since)])
+            for name, q in self.durable.queries.items()
+        }
+
 
 def take_up(
     before: DurablePlan | None,
@@ -130,8 +145,10 @@ def take_up(
     on_change: OnChange = "refuse",
     at: int | None = None,
     watermarks: Mapping[str, int] | None = None,
+    known: Statistics | None = None,
 ) -> TakenUp:
-    """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``.
+    """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``. ``known``: statistics
+    for queries that are new.
 
     ``at``: time of day; ``watermarks``: of the streams by name, those that have one (units: see ``Since``).
 
@@ -139,18 +156,19 @@ def take_up(
     """
     start = Start(batch, at, watermarks or {})
     places = Places((id, v.places) for id, v in before.vertices.items()) if before else Places()
-    known = frozenset(before.vertices) if before else frozenset()
-    plans, notes = {}, {}
+    there = frozenset(before.vertices) if before else frozenset()
+    plans, notes, statistics = {}, {}, {}
     for name, query in asked.items():
-        plan = query.plan(places)
         old = before.queries.get(name) if before else None
-        if old is not None and (new := _new(plan, known)):
+        statistics[name] = Statistics.from_json(old.known) if old else known or Statistics()
+        plan = query.plan(places, statistics[name])
+        if old is not None and (new := _new(plan, there)):
             plan, note = _gone_on(name, query, plan, old, new, on_change, start)
             notes[name] = note
-        elif before is not None and (new := _new(plan, known)):
+        elif before is not None and (new := _new(plan, there)):
             notes[name] = f"new: {len(new)} of its operators begin {_filling(plan, start)}"
         plans[name] = plan
-    return TakenUp(plans, _durable(plans, asked, before, places, start, version), notes)
+    return TakenUp(plans, _durable(plans, asked, before, places, start, version, statistics), notes)
 
 
 def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
@@ -225,6 +243,7 @@ def _durable(
     places: Places,
     start: Start,
     version: str,
+    statistics: Mapping[str, Statistics],
 ) -> DurablePlan:
     graph = Graph.of(list(plans.values()))
     known, spread = before.vertices if before else {}, dict(places.items())
@@ -234,13 +253,14 @@ def _durable(
         old = known.get(v.id, DurableVertex(start.batch, 0, (), "", start.at, start.of(v.streams)))
         where = spread.get(v.id) or old.places
         vertices[v.id] = replace(old, level=graph.levels[number], places=where, words=words_of(graph, number))
-    queries = {
-        name: DurableQuery(
-            asked[name].bound.text, _options(plan), question_of(asked[name].bound), plan.id,
-            encode(replace(plan, functions=())),
-        )
-        for name, plan in plans.items()
-    }  # fmt: skip
+    queries = {}
+    for name, plan in plans.items():
+        held, question = before.queries.get(name) if before else None, question_of(asked[name].bound)
+        begun = held.since if held is not None and held.question == question else start.batch
+        queries[name] = DurableQuery(
+            asked[name].bound.text, _options(plan), question, plan.id, encode(replace(plan, functions=())), begun,
+            statistics[name].to_json(),
+        )  # fmt: skip
     return DurablePlan(start.batch, version, vertices, queries)
 
 
@@ -268,7 +288,9 @@ def from_json(value: Mapping[str, Any]) -> DurablePlan:
             for id, v in value["vertices"].items()
         }
         queries = {
-            n: DurableQuery(q["text"], q["options"], q["question"], q["root"], q["plan"])
+            n: DurableQuery(
+                q["text"], q["options"], q["question"], q["root"], q["plan"], q.get("since", 0), q.get("known", {})
+            )
             for n, q in value["queries"].items()
         }
         return DurablePlan(value["batch"], value["version"], vertices, queries)

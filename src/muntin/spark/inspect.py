@@ -8,8 +8,9 @@ from typing import Any
 
 from muntin.core.errors import ConfigError
 from muntin.dataflow.durable import DurablePlan, Since
+from muntin.dataflow.measured import Kept
 from muntin.engine.clocks import CLOCKS
-from muntin.spark.checkpoint import read_checkpoint
+from muntin.spark.checkpoint import Checkpoint, read_checkpoint
 from muntin.spark.durable_file import read_plans
 from muntin.state.pane_store import PaneStore
 
@@ -65,6 +66,26 @@ def inspect(path: str) -> CheckpointState:
     }
     held = version if version >= 0 else None
     return CheckpointState(found.path, held, found.planned, plan.version, queries, tuple(vertices.values()), clocks)
+
+
+def kept_by(found: Checkpoint, plan: DurablePlan) -> tuple[list[Kept], Mapping[str, Any]]:
+    """What the vertices of a plan keep in the newest whole version, and the clocks by stream."""
+    kept: list[Kept] = []
+    clocks: dict[str, Any] = {}
+    if found.query_id is None:
+        return kept, clocks
+    for level in sorted({v.level for v in plan.vertices.values()} | {0}):
+        store = PaneStore.open(found.store, found.query_id, level)
+        for name in store.manifest_names().get(found.next_batch - 1, []):
+            for cell, state in store.read_manifest(name).cells().items():
+                id = cell.rpartition("/")[0]
+                if id == CLOCKS:
+                    clocks |= state.heads.get("clocks", {})
+                chunks: dict[str, list[Mapping[str, int]]] = {}
+                for entry in state.chunks:
+                    chunks.setdefault(entry.structure, []).append(entry.meta)
+                kept.append(Kept(id, state.heads, chunks))
+    return kept, clocks
 
 
 def _vertices(plan: DurablePlan) -> list[VertexState]:

@@ -17,8 +17,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
 from muntin.cql.durations import format_duration, parse_duration
-from muntin.dataflow.durable import Asked, OnChange, Since, newest_before, take_up
+from muntin.dataflow.codec import decode
+from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.measured import measured
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore
@@ -26,6 +29,7 @@ from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_re
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
+from muntin.spark.inspect import kept_by
 from muntin.spark.late_output import late_frame, unpacker, with_late
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
@@ -82,7 +86,8 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
-    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store))
+    known = _measured(found, before) if before and job.asked.keys() - before.queries.keys() else None
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
     job = replace(job, queries=with_key(taken.plans, found.path))
@@ -100,7 +105,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     since = {name: taken.durable.filling(name) for name in job.queries}
-    run = Run(job, spec, found, store, by_spark, since)
+    run = Run(job, spec, found, store, by_spark, since, taken.begun)
     letters = build(spec, plans, job.frames, rows=job.rows)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
@@ -112,6 +117,12 @@ def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
     version = found.next_batch - 1
     marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
     return time.time_ns() // 1000, marks
+
+
+def _measured(found: Checkpoint, before: DurablePlan) -> Statistics:
+    """The statistics that the newest state of a checkpoint holds, for queries that are new."""
+    kept, clocks = kept_by(found, before)
+    return measured((decode(q.plan) for q in before.queries.values()), kept, clocks)
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
@@ -160,11 +171,18 @@ class Run:
     store: DriverStore
     by_spark: Mapping[str, Sink]
     since: Mapping[str, Since]
+    begun: Mapping[str, int] = field(default_factory=dict)
+    """By query the batch from which on its results are those of all that it has read."""
     query: StreamingQuery = field(init=False)
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _held: threading.Event = field(default_factory=threading.Event)
     _failure: BaseException | None = None
+
+    @property
+    def first_batch(self) -> int:
+        """The first batch of this run."""
+        return 0 if self.spec.resumed is None else self.spec.resumed.batch
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""

@@ -19,6 +19,7 @@ from muntin.core.version import VERSION
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, DurablePlan, DurableQuery, question_of, take_up
 from muntin.dataflow.graph import QueryPlan
+from muntin.optimizer.statistics import Statistics
 from muntin.spark import files
 from muntin.spark.cells import DriverStore
 from muntin.spark.durable_file import read_plans, write_plans
@@ -54,7 +55,7 @@ def result_frame(
 ) -> tuple[DataFrame, Tally | None]:
     """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs, which
     count what they do in the tally."""
-    query = asked.plan(Places())
+    query = asked.plan(Places(), Statistics())
     if not all_streaming(frames, query.streams):
         spec, plans = plan_pipeline(query.streams, {name: query}, shards, partitions)
         tally = Tally(spark)
@@ -87,7 +88,7 @@ def settled_as(asked: Asked, name: str, base: str) -> Settled:
 
     Raises StoreError for a plan that is damaged, or newer.
     """
-    own = files.join(base, asked.plan(Places()).signature)
+    own = files.join(base, asked.plan(Places(), Statistics()).signature)
     others = (files.join(base, n) for n in files.names(base) if _SIGNATURE.fullmatch(n))
     for where in (own, *(d for d in others if d != own)):
         stored = _plan_of(where, question_of(asked.bound))

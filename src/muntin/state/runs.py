@@ -35,6 +35,7 @@ def add_run(
     while count := due([c.meta["n"] for c in state.list(structure)]):
         runs = state.list(structure)
         old = runs[-count:]
+        state.looked += sum(c.meta["n"] for c in old)
         merged = merge([c.load() for c in old], count == len(runs))
         state.replace(structure, old, merged, **(describe(merged) if merged.num_rows else {}))
 

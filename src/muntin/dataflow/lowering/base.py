@@ -17,6 +17,7 @@ from muntin.operators.materialize import Materialize
 from muntin.operators.one_sign import OneSign
 from muntin.operators.rewind import Rewind
 from muntin.operators.time_window import meaning_of
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Column, Expr
 from muntin.plan.nodes import (
     BoundQuery,
@@ -29,8 +30,9 @@ from muntin.plan.windows import Ticks, Unbounded
 class Base:
     """The plan under construction, and operators that several nodes need."""
 
-    def __init__(self, query: BoundQuery, places: Places) -> None:
+    def __init__(self, query: BoundQuery, places: Places, known: Statistics) -> None:
         self.query = query
+        self.known = known
         self.build = Builder(query.options, begins_of(query), places, domain_of(query))
         streams = streams_of(query)
         self.shared_time = streams if len(streams) > 1 else ()

@@ -56,6 +56,7 @@ from muntin.operators.snap import Snap
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Call, Column, Expr, pair
 from muntin.plan.nodes import (
     Aggregate,
@@ -82,19 +83,20 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Range, Rows, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
 
 
-def lower(query: BoundQuery, places: Places | None = None) -> QueryPlan:
-    """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered).
+def lower(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:
+    """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered); ``known``:
+    statistics by which joins are laid out.
 
     Raises UnsupportedError for what no operator does yet.
     """
-    return _Lowering(query, Places() if places is None else places).run()
+    return _Lowering(query, Places() if places is None else places, known or Statistics()).run()
 
 
 class _Lowering(Negation):
     """One match over the nodes, and the outputs."""
 
-    def __init__(self, query: BoundQuery, places: Places) -> None:
-        super().__init__(query, places)
+    def __init__(self, query: BoundQuery, places: Places, known: Statistics) -> None:
+        super().__init__(query, places, known)
         self.scope: Node = query.root
         """The query being lowered: the whole one, or the inside of a window on results."""
 

@@ -20,7 +20,7 @@ from muntin.kernels.hashing import hash_columns
 from muntin.kernels.index import bucket_order
 from muntin.operators.context import Context
 from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, timed
+from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, scan_out, timed
 
 HASH, DIRECTORY, SORTED = "__h", "__dir", "__v"
 
@@ -122,10 +122,13 @@ def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout) 
 
 def let_go(state: ShardState, structure: str, batch: Batch, layout: Layout, ctx: Context) -> None:
     """At the end of a step: drop chunks whose rows have all expired, merge those of closed panes. ``batch``: the
-    window's rows of this step."""
+    window's rows of this step. Under strategy "direct" all rows are looked at for expired ones."""
+    rebuild = rebuilder(layout, batch.columns.schema.names)
     expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
+    if ctx.scan and ctx.high < FOREVER:
+        scan_out(state, structure, ctx.high + 1, rebuild)
     pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-    merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
+    merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
 
 
 def repack(state: ShardState, structure: str, layout: Layout, names: list[str]) -> None:
