@@ -120,7 +120,7 @@ class _Renamed(Case):
 
 
 def asked(bound: BoundQuery) -> Asked:
-    return Asked(bound, lambda places: with_code(plan_query(bound, places)))
+    return Asked(bound, lambda places, known: with_code(plan_query(bound, places, known)))
 
 
 def check_restart(seed: int, draw: Callable[[int], Case]) -> bool:
