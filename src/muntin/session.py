@@ -23,6 +23,7 @@ from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.answer import present_answer
 from muntin.engine.meter import Meter
+from muntin.local.history import fill
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
@@ -161,6 +162,7 @@ class Session:
         order_by: str | None = None,
         ts_unit: str | None = None,
         rate: float | None = None,
+        sample: float | None = None,
     ) -> None:
         """Register a DataFrame as a stream; a batch DataFrame is replayed in order of event time.
 
@@ -176,6 +178,9 @@ class Session:
             order_by: column that orders rows of equal event time (NULLs last): windows of rows become reproducible.
             ts_unit: unit of an integer ``ts``: us, ms or s.
             rate: rows a second that are expected; the planner lays out joins by it (never by what an answer is).
+            sample: share of its rows that is admitted, above 0 and up to 1: a drop box for more input than there is
+                room for. The same rows whenever a batch runs; answers are then not exact, which EXPLAIN and metrics
+                say. It may change between runs.
 
         Raises ConfigError for a name taken, a column that is not there, or a type that cannot be event time.
         """
@@ -199,7 +204,7 @@ class Session:
             )
         stream = Stream(
             name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=_UNITS.get(ts_unit or "us", 1),
-            order=len(self.catalog.streams), rate=rate, **given,
+            order=len(self.catalog.streams), rate=rate, sample=sample, **given,
         )  # fmt: skip
         self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
         self.frames[name], self.rows[name] = ready, source_row(df.schema, ts)
@@ -336,7 +341,8 @@ class Session:
         if text is None:
             if not self.queries:
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
-            graph = Graph.of([q.physical for q in self.queries.values()])
+            places = Places()  # one for all: what they share is laid out once, as ``start`` does
+            graph = Graph.of([q.plan(places) for q in self.queries.values()])
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
@@ -408,7 +414,7 @@ class Session:
         job = Job(
             self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.rows, self.tau,
+            self.rows, self.tau, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from muntin.core.errors import ConfigError, StoreError, UnsupportedError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow import planner
+from muntin.dataflow.codec import decode, encode
 from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp, from_json, newest_before, take_up, to_json
 from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.local.runtime import LocalPipeline
@@ -205,6 +207,32 @@ def test_a_plan_of_an_unknown_kind_is_told() -> None:
     later: DurablePlan = from_json(json.loads(text))
     with pytest.raises(StoreError, match="WindowJoinOfTheFuture, which this version does not know"):
         take_up(later, {"q": asked(bound, plan_as_written)}, 3, "1")
+
+
+TYPES = [
+    pa.bool_(), pa.int8(), pa.int64(), pa.uint8(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32(),
+    pa.null(), pa.timestamp("us"), pa.timestamp("us", "Europe/Berlin"), pa.timestamp("us", "+02:00"),
+    pa.decimal128(38, 0), pa.decimal128(10, 2), pa.decimal128(5, -2), pa.timestamp("ns"), pa.large_string(),
+    pa.list_(pa.int64()), pa.list_(pa.field("item", pa.string(), nullable=False)), pa.map_(pa.string(), pa.int64()),
+    pa.struct([("a", pa.decimal128(9, 1)), ("b", pa.list_(pa.timestamp("us", "UTC")))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("type", TYPES, ids=str)
+def test_types_are_read_back_as_they_were_from_both_spellings(type: pa.DataType) -> None:
+    spelled = json.loads(json.dumps(encode(type)))
+    assert decode(spelled).equals(type, check_metadata=True)
+    whole = pa.schema([("x", type)]).serialize().to_pybytes()
+    assert decode({"type": base64.b64encode(whole).decode()}).equals(type, check_metadata=True)
+
+
+def test_plain_types_are_spelled_by_name_and_an_unknown_one_is_told() -> None:
+    assert encode(pa.int64()) == {"arrow": "int64"}
+    assert encode(TYPES[11]) == {"arrow": "timestamp[us, tz=Europe/Berlin]"}
+    plan = take_up(None, {"q": asked(bind(JOIN3, catalog()))}, 0, "1").durable
+    assert '"type": "' not in json.dumps(to_json(plan))
+    with pytest.raises(StoreError, match="type float16, which this version does not know"):
+        decode({"arrow": "float16"})
 
 
 def test_the_plan_that_ran_the_last_batch_counts() -> None:

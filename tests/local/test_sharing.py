@@ -9,11 +9,14 @@ import pytest
 
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
+from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.graph import Graph
-from muntin.dataflow.planner import plan_query
+from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.engine.meter import Meter
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.window_join import WindowJoin
 from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
 
 SCHEMA = Schema.of(ts=pa.int64(), k=pa.int64(), j=pa.int64(), v=pa.int64())
 CATALOG = Catalog(tuple(Stream(n, SCHEMA, "ts", ts_unit=1_000_000, order=i) for i, n in enumerate("ABC")))
@@ -59,6 +62,17 @@ def test_ten_equal_queries_cost_what_one_does() -> None:
     assert work[1] == work[0] and state[1] == state[0]
 
 
+def test_the_answer_of_equal_queries_is_formed_once() -> None:
+    """Under each query's names: the columns lie in the same buffers. What shows more than they do has its own."""
+    plans = plan_queries([bind(t, CATALOG, QueryOptions(exp=n == 3)) for n, t in enumerate(texts(4))])
+    pipe = LocalPipeline(plans, 1)
+    tables = [pipe.push_all(b) for b in data()][-1]
+    assert [tuple(t.schema.names) for t in tables] == [p.result_schema.names for p in plans]
+    where = [t.column(1).chunk(0).buffers()[1].address for t in tables]
+    marks = [t.column(3).chunk(0).buffers()[2].address for t in tables]
+    assert len(tables[0]) > 100 and len(set(where[:3])) == 1 and len(set(marks[:3])) == 1 and marks[3] != marks[0]
+
+
 def test_equal_parts_of_different_queries_are_kept_once() -> None:
     grouped = f"SELECT a.k, COUNT(*) AS n {FROM.format(a='a', b='b')} GROUP BY a.k"
     more = f"SELECT x.k, SUM(y.v) AS s {FROM.format(a='x', b='y')} GROUP BY x.k"
@@ -89,3 +103,40 @@ def test_queries_over_other_sources_keep_their_own_time(seed: int) -> None:
             shown[i] += [tuple(r.values()) for r in table.to_pylist()]
             lone[i] += [tuple(r.values()) for r in apart[i].push(given).to_pylist()]
             assert sorted(shown[i], key=repr) == sorted(lone[i], key=repr), queries[i]
+
+
+HINTS = [
+    QueryOptions(),
+    QueryOptions(skew="split"),
+    QueryOptions(memory=1 << 30),
+    QueryOptions(strategy="direct"),
+    QueryOptions(strategy="upa"),
+    QueryOptions(skew="split", strategy="direct", memory=1 << 30),
+    QueryOptions(skew="split", strategy="nt"),
+    QueryOptions(strategy="nt"),
+]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hints_of_each_query_do_not_break_sharing(seed: int) -> None:
+    rng = Random(seed)
+    count = FROM.format(a="a", b="b")
+    asked = [*texts(3), f"SELECT a.k, COUNT(*) AS n {count} GROUP BY a.k"]
+    asked += [f"SELECT a.k, SUM(b.v) AS s {count} GROUP BY a.k", f"SELECT DISTINCT b.j {count}"]
+    asked += ["SELECT DISTINCT j FROM A [RANGE 20 SECONDS]"]
+    rng.shuffle(asked)
+    hints = [rng.choice(HINTS) for _ in asked]
+    plans = plan_queries([bind(t, CATALOG, h) for t, h in zip(asked, hints, strict=True)])
+    assert run(LocalPipeline(plans, 3)) == [run(pipeline([t]))[0] for t in asked], hints
+    joins = [v for v in Graph.of(plans).vertices if isinstance(v.op, WindowJoin)]
+    assert joins and len(joins) == len({v.id for v in joins})
+
+
+@pytest.mark.parametrize(("first", "note"), [("split", "split for q2 too"), (None, "not split, although q2 asked")])
+def test_the_layout_that_came_first_holds_and_explain_says_so(first: str | None, note: str) -> None:
+    other = None if first else "split"
+    bound = [bind(t, CATALOG, QueryOptions(skew=s or "keep")) for t, s in zip(texts(2), (first, other), strict=True)]
+    graph = Graph.of(plan_queries(bound))
+    assert sum(isinstance(v.op, WindowJoin) for v in graph.vertices) == 1
+    assert note in explain_graph("text", graph, ["q1", "q2"])
+    assert "layout:" not in explain_graph("text", Graph.of(plan_queries(bound[:1])), ["q1"])

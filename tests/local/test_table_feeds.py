@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -116,3 +117,11 @@ def test_a_bad_update_fails_where_it_must() -> None:
 def test_a_key_names_columns_of_the_table() -> None:
     with pytest.raises(ConfigError, match="'T': there is no column 'id' to be part of the key; it has k, name, v"):
         Table("T", COLUMNS, "relation", key=("id",))
+
+
+@pytest.mark.parametrize("text", [JOIN, JOIN.replace("clicks [RANGE 2 SECONDS], T", "T, clicks [RANGE 2 SECONDS]")])
+@pytest.mark.parametrize("kind", ["nrr", "relation"])
+def test_splitting_hot_keys_leaves_tables_alone(text: str, kind: Any) -> None:
+    query = bind(text, Catalog((CLICKS,), (Table("T", COLUMNS, kind),)))
+    split = replace(query, options=replace(query.options, skew="split"))
+    assert plan_query(split).vertices == plan_query(query).vertices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from muntin.core.errors import DataError
 from muntin.core.time import FOREVER
 from muntin.operators.context import Context
 from muntin.operators.table_feed import TableFeed, bad_updates, table_feed
+from muntin.state import runs
+from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64())])
@@ -115,3 +118,63 @@ def test_what_is_remembered_is_the_table_and_not_its_past() -> None:
     for step in range(300):
         table.step(10 * step + 10, *((10 * step + i, "+", i, float(step)) for i in range(9)))
     assert table.state.rows() < 200
+
+
+def fed(op: TableFeed, rows: int) -> tuple[ShardState, int, int]:
+    """State of a table of so many rows; rows of state read and bytes written by ten steps of five updates then."""
+    table, rng = Table(op), Random(rows)
+    for low in range(0, rows, 500):
+        table.step(low + 500, *((low, "+", k, float(k)) for k in range(low, low + 500)))
+    table.state.looked, written = 0, 0
+    for step in range(10):
+        before = {id(c) for cs in table.state.chunks.values() for c in cs}
+        at = rows + 10 * step
+        table.step(at + 10, *((at, "+", k, -float(k)) for k in rng.sample(range(rows), 5)))
+        new = (c for cs in table.state.chunks.values() for c in cs if id(c) not in before)
+        written += sum(c.meta["bytes"] for c in new if c.meta["n"] < rows / 2)  # all are merged once in as many rows
+    return table.state, table.state.looked, written
+
+
+@pytest.mark.parametrize("op", [BAG, KEYED])
+def test_a_step_reads_and_writes_what_it_touches_and_not_the_table(op: TableFeed) -> None:
+    (_, read, written), (held, more, longer) = fed(op, 2_000), fed(op, 64_000)
+    assert held.rows() >= 64_000
+    assert more <= 2 * read <= 2_000 and longer <= 2 * written
+
+
+def test_a_table_that_an_earlier_release_kept_by_row_goes_on_by_key() -> None:
+    table = Table(KEYED)
+    rows = pa.RecordBatch.from_pydict({"k": [7, 8, 9], "v": [1.0, None, 3.0]}, schema=SCHEMA)
+    old = KeyedTable(table.state, "rows", SCHEMA)
+    ids = old.ids_of(rows, 3)
+    old.live[:] = [1, 1, 0]
+    old.save(ids)
+    assert table.step(10, (1, "+", 7, 1.0), (2, "-", 8, 5.0), (3, "-", 9, 3.0)) == [(2, "-", 8, None)]
+    assert table.bad == 1
+    assert table.step(20, (11, "+", 7, 2.0)) == [(11, "-", 7, 1.0), (11, "+", 7, 2.0)]
+    assert "rows" not in table.state.chunks
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_keyed_table_is_a_dict(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "SMALL", 1)
+    monkeypatch.setattr(runs, "TIER", 2)
+    rng, table, truth, bad = Random(seed), Table(KEYED), {}, 0
+    values = [None, float("nan"), 0.0, 1.0, 2.0]
+    for step in range(60):
+        at = sorted(rng.randrange(10 * step, 10 * step + 10) for _ in range(rng.randint(0, 6)))
+        updates = [(t, rng.choice("++-"), rng.randrange(12), rng.choice(values)) for t in at]
+        before = dict(truth)
+        for _, op, k, v in updates:
+            bad += op == "-" and k not in truth
+            if op == "+":
+                truth[k] = v
+            else:
+                truth.pop(k, None)
+        for _, op, k, v in table.step(10 * step + 10, *updates):
+            if op == "-":
+                assert repr(before.pop(k)) == repr(v)
+            else:
+                assert k not in before
+                before[k] = v
+        assert repr(sorted(before.items())) == repr(sorted(truth.items())) and table.bad == bad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,49 @@ def test_metrics_say_since_when_windows_fill(
     found = held(tmp_path / "cp")["queries"]
     assert [found[n]["since"] for n in ("kept", "edited")] == [0, 1]
     assert found["edited"]["watermark"] == first.watermark
+
+
+PAIRS = "SELECT x.j AS a, x.v AS b, y.v AS c FROM a x [RANGE 20 SECONDS], b y [RANGE 20 SECONDS] WHERE x.k = y.k"
+FRESH = {
+    "counts": "SELECT j, COUNT(*) AS n, SUM(v) AS s FROM a [RANGE 12 SECONDS] WHERE k IS NOT NULL GROUP BY j",
+    "both": "SELECT x.j, COUNT(y.v) AS n FROM a x [RANGE 9 SECONDS], b y [RANGE 17 SECONDS SLIDE 2 SECONDS] "
+    "WHERE x.k = y.k GROUP BY x.j",
+}
+
+
+def test_a_new_query_takes_up_the_rows_that_others_keep(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path
+) -> None:
+    """On more levels than there were, and in the time of a stream that nobody read alone."""
+    inputs = {n: feed(n).put(events(i, 0, 30, 60, disorder_s=2)) for i, n in enumerate("ab")}
+    before = session_over(spark, inputs, {})
+    before.sql(PAIRS, name="pairs").write("blackhole")
+    run(before, tmp_path / "cp")
+    for i, source in enumerate(inputs.values()):
+        source.put(events(10 + i, 30, 30, 60, disorder_s=2))
+    for checkpoint, out in (("cp", "late"), ("other", "always")):
+        session = session_over(spark, inputs, {})
+        session.sql(PAIRS, name="pairs").write("blackhole")
+        for name, text in FRESH.items():
+            session.sql(text, name=name).write("parquet", str(tmp_path / out / name))
+        run(session, tmp_path / checkpoint)
+        assert session.queries["counts"].metrics().since.batch == 0
+    assert {q["since"] for q in held(tmp_path / "cp")["queries"].values()} == {0}
+    for name in FRESH:
+        tables = [spark.read.parquet(str(tmp_path / o / name)).drop("batch").toArrow() for o in ("late", "always")]
+        first = min(tables[0].column("ts").to_pylist())
+        late, always = (shown(t, first) for t in tables)
+        assert late == always and len(late) > 5
+
+
+def shown(table: Any, since: Any) -> dict[Any, Any]:
+    """The answer at every instant from ``since`` on."""
+    held: Counter[Any] = Counter()
+    found: dict[Any, Any] = {}
+    for row in sorted(table.to_pylist(), key=lambda r: (r["ts"], r.get("op") == "+")):
+        ts, op = row["ts"], row.get("op")
+        if op is None:  # whole answers
+            held = held if ts in found else Counter()
+        held[tuple(v for n, v in row.items() if n not in ("ts", "op"))] += -1 if op == "-" else 1
+        found[ts if op is None else max(ts, since)] = {v: n for v, n in held.items() if n}
+    return {t: x for t, x in found.items() if t >= since}

@@ -100,6 +100,7 @@ class StreamPart(Source):
     on_bad_time: Literal["drop", "fail"] = "drop"
     order_by: str | None = None
     rate: float | None = Field(default=None, gt=0)
+    sample: float | None = Field(default=None, gt=0, le=1)
     ts_unit: Literal["us", "ms", "s"] | None = None
 
 

@@ -10,7 +10,7 @@ from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.graph import Graph
-from muntin.dataflow.planner import plan_query
+from muntin.dataflow.planner import plan_queries
 from muntin.plan.catalog import Catalog
 
 
@@ -25,11 +25,11 @@ def job_graph(job: Job, form: str) -> str:
 def _offline(job: Job, catalog: Catalog, form: str) -> str:
     from muntin.session import query_options
 
-    plans = []
+    bound = []
     for part in job.queries:
         text = CONTEXT.reading(job.text(part), wiring.origin(job, part))
-        plans.append(plan_query(bind(text, catalog, query_options(wiring.options_of(part)))))
-    return explain_graph(form, Graph.of(plans), [part.name for part in job.queries])
+        bound.append(bind(text, catalog, query_options(wiring.options_of(part))))
+    return explain_graph(form, Graph.of(plan_queries(bound)), [part.name for part in job.queries])
 
 
 def _on_spark(job: Job, form: str) -> str:

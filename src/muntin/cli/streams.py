@@ -140,6 +140,7 @@ def _stream(part: StreamPart, schema: Schema, order: int) -> Stream:
         on_bad_time=part.on_bad_time,
         ts_unit=UNITS[part.ts_unit or "us"],
         order=order,
+        sample=part.sample,
     )
 
 

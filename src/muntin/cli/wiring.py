@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit", "rate"}
+_RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit", "rate", "sample"}
 _TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit", "key"}
 """Keys of a stream (of a table) that are passed on when given."""
 
@@ -168,6 +168,8 @@ def dropped(metrics: Any) -> list[str]:
         told.append(f"{metrics.bad:,} of {metrics.bad + metrics.rows:,} rows have no usable event time: dropped")
     if metrics.late:
         told.append(f"{metrics.late:,} of {metrics.rows:,} rows came too late: dropped")
+    if metrics.shed:
+        told.append(f"{metrics.shed:,} rows were not admitted (sample): answers are not exact")
     updates = metrics.bad_updates.items()
     return told + [f"{n:,} updates of {table} took away rows that were not there; ignored" for table, n in updates]
 

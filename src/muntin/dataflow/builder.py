@@ -31,7 +31,10 @@ from muntin.plan.nodes import Scan
 from muntin.plan.windows import QueryOptions, Rows, Unbounded, in_order
 
 Spread = tuple[str, ...] | str | None
-"""Where an input's rows are: the columns that place them, "everywhere", or unknown (None)."""
+"""Where an input's rows are: the columns that place them, "everywhere", "split c0,c1" (hot keys of these columns are on
+all shards), or unknown (None)."""
+
+SPLIT = "split "
 
 KeysOf = Callable[[Sequence[Placed]], Keys]
 
@@ -43,8 +46,10 @@ class Places:
         self._known = dict(known)
 
     def wanted(self, id: str, spreads: tuple[Spread, ...]) -> tuple[Spread, ...]:
-        """Where the vertex is, or from now on will be."""
-        return self._known.setdefault(id, spreads)
+        """Where the vertex is, or from now on will be: what is not known of it is settled by who asks first."""
+        known = self._known.get(id, spreads)
+        self._known[id] = tuple(s if k is None else k for k, s in zip(known, spreads, strict=True))
+        return self._known[id]
 
     def items(self) -> Iterable[tuple[str, tuple[Spread, ...]]]:
         return self._known.items()
@@ -125,7 +130,8 @@ class Builder:
         static = value.scan.stream.static
         streams = self.domain or (() if static else (value.scan.stream.name,))
         source = self._add(op, (), schema, False, streams)
-        sent = Placed(Edge(source, way), schema, False, keys, everywhere=isinstance(way, Everywhere))
+        hot = way.columns if isinstance(way, Split) else ()
+        sent = Placed(Edge(source, way), schema, False, keys, everywhere=isinstance(way, Everywhere), split=hot)
         if static:
             rows = self.apply(StaticRows(self.begins), [sent], schema, False)
         else:
@@ -213,7 +219,7 @@ class Builder:
     ) -> list[Placed]:
         """The arguments on the shards that have the operator's state, windows on sources in the operator's time."""
         id = vertex_id(op, [self.vertices[a.edge.vertex].id for a in args], domain)
-        now = tuple("everywhere" if a.everywhere else a.spread for a in args)
+        now = tuple(_spread_of(a) for a in args)
         wanted = self.places.wanted(id, now)
         found = []
         for a, n, w in zip(args, now, wanted, strict=True):
@@ -225,7 +231,8 @@ class Builder:
         """The value sent to where its reader's state is."""
         way, keys = _way(spread, value.schema)
         edge = Edge(value.edge.vertex) if self.spreads.get(value.edge.vertex) == spread else self._sent(value.edge, way)
-        return replace(value, edge=edge, keys=keys, everywhere=spread == "everywhere")
+        hot = way.columns if isinstance(way, Split) else ()
+        return replace(value, edge=edge, keys=keys, everywhere=spread == "everywhere", split=hot)
 
     def _sent(self, edge: Edge, way: Route) -> Edge:
         """Rows sent on another route: what only reads a source's rows moves along."""
@@ -304,6 +311,12 @@ def _common_keys(parts: Sequence[Placed], schema: Schema) -> Keys:
     return tuple(frozenset(schema.names[i] for i in k) for k in shared) if all(shared) else None
 
 
+def _spread_of(value: Placed) -> Spread:
+    if value.everywhere:
+        return "everywhere"
+    return f"{SPLIT}{','.join(value.split)}" if value.split else value.spread
+
+
 def _way(spread: Spread, schema: Schema) -> tuple[Route, Keys]:
     """The route to a place, and how a value of this schema is spread there."""
     match spread:
@@ -311,6 +324,8 @@ def _way(spread: Spread, schema: Schema) -> tuple[Route, Keys]:
             return Single(), ()
         case tuple():
             return Keyed(spread), tuple(frozenset([schema.names[int(c[1:])]]) for c in spread)
+        case str() if spread.startswith(SPLIT):
+            return Split(tuple(spread.removeprefix(SPLIT).split(","))), None
         case _:
             return Everywhere(), None
 

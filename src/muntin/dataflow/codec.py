@@ -7,6 +7,7 @@ cannot read is an error that says so; nothing is guessed.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import date
@@ -25,6 +26,18 @@ from muntin.plan import catalog, exprs, windows
 
 CLASS = "class"
 
+_PLAIN = {
+    str(t): t
+    for t in (
+        pa.null(), pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(),
+        pa.uint64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32(), pa.timestamp("us"),
+    )
+}  # fmt: skip
+"""Arrow types that are spelled by name."""
+
+_DECIMAL = re.compile(r"decimal128\((\d+), (-?\d+)\)")
+_IN_ZONE = re.compile(r"timestamp\[us, tz=(.+)\]")
+
 
 def encode(value: Any) -> Any:
     """A frozen description as values that ``json.dumps`` takes."""
@@ -40,8 +53,7 @@ def encode(value: Any) -> Any:
         case tuple() | list():
             return [encode(v) for v in value]
         case pa.DataType():
-            whole = pa.schema([("x", value)]).serialize().to_pybytes()
-            return {"type": base64.b64encode(whole).decode()}
+            return _type_json(value)
     if not is_dataclass(value) or isinstance(value, type):
         raise InternalError(f"{type(value).__name__} cannot be part of a stored plan: {value!r}")
     kept = ((f.name, getattr(value, f.name)) for f in fields(value) if not _memo(f))
@@ -60,13 +72,34 @@ def decode(value: Any) -> Any:
             return Decimal(text)
         case {"date": str(text)}:
             return date.fromisoformat(text)
-        case {"type": str(text)}:
+        case {"arrow": str(name)}:
+            return _type_named(name)
+        case {"type": str(text)}:  # nested types, and every type as it was written once
             return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).field(0).type
         case {"class": str(name), **given}:
             return _made(name, {str(k): decode(v) for k, v in given.items()})
         case dict():
             raise StoreError(f"a stored plan has {value!r}, which this version does not know")
     return value
+
+
+def _type_json(type: pa.DataType) -> dict[str, str]:
+    """A type by its name in Arrow where ``_type_named`` knows it, else as a schema of one column."""
+    name = str(type)
+    if name in _PLAIN or _DECIMAL.fullmatch(name) or _IN_ZONE.fullmatch(name):
+        return {"arrow": name}
+    whole = pa.schema([("x", type)]).serialize().to_pybytes()
+    return {"type": base64.b64encode(whole).decode()}
+
+
+def _type_named(name: str) -> pa.DataType:
+    if found := _DECIMAL.fullmatch(name):
+        return pa.decimal128(int(found[1]), int(found[2]))
+    if found := _IN_ZONE.fullmatch(name):
+        return pa.timestamp("us", found[1])
+    if name not in _PLAIN:
+        raise StoreError(f"a stored plan has a column of type {name}, which this version does not know")
+    return _PLAIN[name]
 
 
 def _made(name: str, given: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from muntin.core.calendar import nominal
-from muntin.core.errors import ConfigError
+from muntin.core.errors import InternalError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.routes import HERE, Here, Route, Single
 from muntin.operators.operator import Operator
@@ -155,7 +155,7 @@ class QueryPlan:
         known = {*self.present, self.time_column}
         return pa.schema([f.with_nullable(f.name not in known) for f in self.result_schema.to_arrow()])
 
-    @property
+    @cached_property
     def result_schema(self) -> Schema:
         """Columns of the result in order: the query's own, then ``ts``, ``op``, ``exp`` as they apply; with underscores
         before them where the query has columns of these names.
@@ -192,7 +192,8 @@ class Graph:
     def of(plans: Sequence[QueryPlan]) -> Graph:
         """The union of plans.
 
-        Raises ConfigError where two share an operator but want its rows spread in different ways.
+        They are to be planned with the same ``Places`` (``planner.plan_queries``), so that hints of one query do not
+        lay out an operator otherwise than another query has it. Raises InternalError where they were not.
         """
         vertices: list[Vertex] = []
         known: dict[Vertex, int] = {}
@@ -321,7 +322,7 @@ def _check_places(vertices: Sequence[Vertex]) -> None:
     seen: dict[str, tuple[Edge, ...]] = {}
     for v in vertices:
         if v.op.stateful and seen.setdefault(v.id, v.inputs) != v.inputs:
-            raise ConfigError(
-                "two queries share an operator, but want its rows spread over shards in different ways; give both the "
-                "same option skew (and the same hints)"
+            raise InternalError(
+                f"two plans share operator {v.id} ({type(v.op).__name__}) but were laid out apart: plan the queries of "
+                "one graph with the same Places"
             )

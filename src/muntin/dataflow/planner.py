@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.lowering.query import lower
@@ -16,6 +18,15 @@ def plan_query(query: BoundQuery, places: Places | None = None, known: Statistic
     Raises UnsupportedError for what this version cannot run.
     """
     return lower(optimize(settled(query, known), known).query, places, known)
+
+
+def plan_queries(queries: Iterable[BoundQuery]) -> list[QueryPlan]:
+    """The plans of queries that run together: what several share is laid out as the first one asks.
+
+    Raises UnsupportedError for what this version cannot run.
+    """
+    places = Places()
+    return [plan_query(q, places) for q in queries]
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

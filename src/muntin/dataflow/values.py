@@ -52,7 +52,7 @@ class Placed:
     """Rows of a vertex, on their way to where they are wanted. Column i of ``schema`` is the vertex's column ci.
 
     ``everywhere``: every shard gets every row. ``endless``: no row has an expiry (each leaves by a negative tuple, if
-    ever).
+    ever). ``split``: columns whose rows meet except those of hot keys, which all shards have (``routes.Split``).
     """
 
     edge: Edge
@@ -61,6 +61,7 @@ class Placed:
     keys: Keys
     everywhere: bool = False
     endless: bool = False
+    split: tuple[str, ...] = ()
 
     @property
     def spread(self) -> tuple[str, ...] | None:

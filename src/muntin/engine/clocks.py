@@ -16,6 +16,7 @@ from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, watermark_of
 from muntin.core.zones import zone
 from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
+from muntin.engine.valve import Valve
 from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
 
@@ -82,6 +83,8 @@ def advance(
     else:
         pairs = zip(graph.domains, befores, strict=True)
         watermarks, ends = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), ()
+    if valve := Valve.of(graph.streams).shares:  # what was admitted once stays a part, whatever is admitted later
+        state.heads["sampled"] = {**state.heads.get("sampled", {}), **valve}
     state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
     state.heads["watermarks"] = {_name(d): w for d, w in zip(graph.domains, watermarks, strict=True)}
     lows = tuple(

@@ -9,17 +9,20 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch
 from muntin.dataflow.graph import Graph, Vertex
-from muntin.dataflow.routes import Here, Route, Split
+from muntin.dataflow.routes import Everywhere, Here, Route, Split
 from muntin.engine.clocks import Progress, Times, progress_of
 from muntin.engine.memory import check_memory
 from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
+from muntin.engine.valve import Valve
+from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
-from muntin.operators.joins.hot_keys import HOT, ROLE
+from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
 from muntin.operators.table_feed import TableFeed, bad_updates
 from muntin.state.shard_state import ShardState
 
@@ -37,6 +40,8 @@ class LevelOutput:
     rows: dict[int, Batch]
     bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
     """(vertex, table, number) of deletions of rows that were not there."""
+    shed: list[tuple[int, int]] = field(default_factory=list)
+    """(number of the source, rows that were in time and not admitted)."""
 
 
 def run_level(
@@ -54,6 +59,7 @@ def run_level(
     With ``most``, an operator that would give more rows raises Cut; the states are then to be put back as they were.
     """
     output = LevelOutput({})
+    valve = Valve.of(graph.streams)
     counted = []
     for number in graph.at(level):
         vertex = graph.vertices[number]
@@ -62,9 +68,13 @@ def run_level(
             continue
         state = states.get(number) or ShardState()
         progress = progress_of(graph, vertex, state, times)
-        inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
+        inputs, shed = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs], 0
         if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
-            inputs = [_on_time(graph, vertex, inputs[0], progress)]
+            on_time = _on_time(graph, vertex, inputs[0], progress)
+            admitted, shed = _admitted(graph, vertex, shard, on_time, valve)
+            inputs = [admitted]
+            if shed:
+                output.shed.append((vertex.inputs[0].vertex, shed))
         ctx = replace(_context(graph, number, shard, progress, states), most=most)
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
@@ -72,6 +82,7 @@ def run_level(
             output.bad_updates.append((number, vertex.op.table, bad_updates(state)))
         if meter is not None:
             counted.append((number, shard, inputs, output.rows[number], state, time.perf_counter() - began))
+            meter.of(number).shed += shed
     check_memory(graph, level, states, shard)
     if meter is not None:
         for step in counted:
@@ -94,6 +105,28 @@ def _on_time(graph: Graph, vertex: Vertex, rows: Batch, progress: Progress) -> B
     """The rows that do not come too late; who reads the stream has counted the others (``engine.late``)."""
     stream = graph.vertices[vertex.inputs[0].vertex].op.stream  # type: ignore[attr-defined]
     return rows if stream.static else rows.where(rows.ts >= progress.before)
+
+
+def _admitted(
+    graph: Graph, vertex: Vertex, shard: int, rows: Batch, valve: Valve
+) -> tuple[Batch, int]:
+    """The rows of a source that the valve lets in, and how many it does not, each counted on one shard."""
+    edge = vertex.inputs[0]
+    source = graph.vertices[edge.vertex]
+    kept = valve.admitted(source.op.stream.name, rows, source.schema.names)  # type: ignore[attr-defined]
+    if kept is None:
+        return rows, 0
+    return rows.where(kept), len(_once(edge.route, shard, rows.where(~kept)))
+
+
+def _once(route: Route, shard: int, rows: Batch) -> Batch:
+    """Rows of which several shards may have a copy, each on one of them."""
+    if isinstance(route, Everywhere):
+        return rows.where(np.full(len(rows), shard == 0))
+    if isinstance(route, Split):
+        role = buffer_values(rows.columns.column(ROLE), np.int8)
+        return rows.where((role == PLAIN) | (role == MINE))
+    return rows
 
 
 def _context(graph: Graph, number: int, shard: int, progress: Progress, states: States) -> Context:

@@ -20,7 +20,8 @@ class Counter:
 
     ``calls``: steps of a shard. ``rows_in``, ``rows_out``: rows, negative tuples included (``negative``: those that
     came out). ``state``: rows that it holds now; ``peak``: the most at the end of a step. ``looked``: rows of state
-    that it looked at (opened, bisected, probed, merged). ``seconds``: of processing.
+    that it looked at (opened, bisected, probed, merged). ``seconds``: of processing. ``shed``: rows of its source that
+    were not admitted (``engine.valve``).
     """
 
     calls: int = 0
@@ -31,6 +32,7 @@ class Counter:
     peak: int = 0
     looked: int = 0
     seconds: float = 0.0
+    shed: int = 0
 
     @property
     def work(self) -> int:

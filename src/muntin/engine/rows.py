@@ -6,13 +6,16 @@ instant of a change), then for rows of operators ``__exp`` (int64), and ``__sign
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Mapping
+
 import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
-from muntin.dataflow.graph import QueryPlan, Vertex
+from muntin.dataflow.graph import Graph, QueryPlan, Vertex
 from muntin.dataflow.routes import Route, Split
+from muntin.engine.clocks import Times
 from muntin.engine.ordering import in_order
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.joins.hot_keys import ROLE
@@ -53,6 +56,27 @@ def from_wire(vertex: Vertex, rows: pa.RecordBatch) -> Batch:
     sign = buffer_values(rows.column(SIGN), np.int8) if vertex.signed else None
     batch = Batch(columns, ts, buffer_values(rows.column(EXP), np.int64), sign)
     return batch if (ts[1:] >= ts[:-1]).all() else batch.take(np.argsort(ts, kind="stable"))
+
+
+def results_of(graph: Graph, rows: Mapping[int, Batch], times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(number of the plan, its answer as the user sees it) for every plan whose root is among ``rows`` (by vertex).
+
+    Plans that show one vertex in one form differ in names alone: their answer is made once.
+    """
+    made: dict[Hashable, pa.RecordBatch] = {}
+    for number, (plan, root) in enumerate(zip(graph.plans, graph.roots, strict=True)):
+        if root not in rows:
+            continue
+        end = times.end_of(number)
+        form = form_of(plan, root), end
+        if form not in made:
+            made[form] = result_rows(plan, rows[root], end)
+        yield number, pa.RecordBatch.from_arrays(made[form].columns, schema=plan.result_schema.to_arrow())
+
+
+def form_of(plan: QueryPlan, root: int) -> Hashable:
+    """Equal for plans whose answers are equal but for the names of their columns."""
+    return root, plan.shows_op, plan.options.exp, plan.shown, plan.order
 
 
 def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER) -> pa.RecordBatch:

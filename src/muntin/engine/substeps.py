@@ -153,7 +153,8 @@ def whole_step(
     bad: Counter[tuple[int, str]] = Counter()
     for vertex, table, number in (b for p in parts for b in p.bad_updates):
         bad[vertex, table] += number
-    return LevelOutput(rows, [(v, t, n) for (v, t), n in bad.items()])
+    shed = [x for p in parts for x in p.shed]
+    return LevelOutput(rows, [(v, t, n) for (v, t), n in bad.items()], shed)
 
 
 def _between(times: Times, low: int, reach: int) -> Times:

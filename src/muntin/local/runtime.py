@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from muntin.engine.clocks import CLOCKS, Times, advance, answered
 from muntin.engine.late import LateInput, late_rows, readers_of
 from muntin.engine.level import LevelOutput, hot_keys
 from muntin.engine.meter import Meter
-from muntin.engine.rows import TS, result_rows, to_wire
+from muntin.engine.rows import TS, form_of, results_of, to_wire
 from muntin.engine.source import Arrived, arrive, ship
 from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
@@ -36,8 +36,8 @@ Inbox = list[dict[tuple[int, Route], list[pa.RecordBatch]]]
 class LocalPipeline:
     """Queries over shared streams, fed batch by batch. ``push`` returns the result rows that the batch completed.
 
-    ``late`` and ``bad`` count dropped rows, each once (``late_rows`` has the former as they came), ``bad_updates`` by
-    table deletions of rows that were not there.
+    ``late`` and ``bad`` count dropped rows, each once (``late_rows`` has the former as they came), ``shed`` rows not
+    admitted (``engine.valve``), ``bad_updates`` by table deletions of rows that were not there.
     ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
     time is; ``since``: processing time at which this run began.
     """
@@ -49,7 +49,7 @@ class LocalPipeline:
         self.graph = Graph.of(plans)
         self.states = [{v: ShardState() for v in self.graph.stateful} for _ in range(shards)]
         self.clocks = [ShardState() for _ in range(shards)]
-        self.bad = 0
+        self.bad = self.shed = 0
         self.late_rows: list[LateInput] = []
         self.since = NEVER
         self._bad_updates: Counter[tuple[str, int]] = Counter()
@@ -89,6 +89,14 @@ class LocalPipeline:
         """As ``finish``, the results of every query."""
         return self._run({}, 0, NEVER, finish=True)
 
+    def take_in(self, rows: Mapping[int, pa.RecordBatch], times: Times) -> list[pa.Table]:
+        """Rows of sources by number of their vertex, as ``engine.source.ship`` makes them, in a step of these times on
+        every shard; the clocks stay as they are. The results of every query."""
+        inbox: Inbox = [{} for _ in range(self.shards)]
+        for vertex, arrived in rows.items():
+            self._send(vertex, _by_time(arrived), 0, inbox)
+        return self._levels(inbox, [times] * self.shards)
+
     def _run(self, batch: Batches, now: int, beat: int, finish: bool) -> list[pa.Table]:
         headers: list[Header] = []
         inbox: Inbox = [{} for _ in range(self.shards)]
@@ -126,22 +134,27 @@ class LocalPipeline:
         return sum(part.rows.num_rows for part in self.late_rows)
 
     def _levels(self, inbox: Inbox, times: list[Times]) -> list[pa.Table]:
-        results: list[list[pa.RecordBatch]] = [[] for _ in self.graph.plans]
-        for level in range(self.graph.depth):
+        graph = self.graph
+        results: list[list[pa.RecordBatch]] = [[] for _ in graph.plans]
+        for level in range(graph.depth):
             outputs = [self._level(level, shard, inbox, times[shard]) for shard in range(self.shards)]
             for shard, output in enumerate(outputs):
-                for v in self.graph.at(level):
-                    self._send(v, to_wire(self.graph.vertices[v], output.rows[v]), shard, inbox)
-            for number, (plan, root) in enumerate(zip(self.graph.plans, self.graph.roots, strict=True)):
-                if self.graph.levels[root] == level:
-                    ends = [t.end_of(number) for t in times]
-                    pairs = zip(outputs, ends, strict=True)
-                    results[number] = [result_rows(plan, o.rows[root], end) for o, end in pairs]
-        return [self._in_time(p, r) for p, r in zip(self.graph.plans, results, strict=True)]
+                for v in graph.at(level):
+                    self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
+                for number, rows in results_of(graph, {v: output.rows[v] for v in graph.at(level)}, times[shard]):
+                    results[number].append(rows)
+        made: dict[Hashable, pa.Table] = {}
+        ends = [tuple(t.end_of(n) for t in times) for n in range(len(graph.plans))]
+        forms = [(form_of(p, r), e) for p, r, e in zip(graph.plans, graph.roots, ends, strict=True)]
+        for plan, form, parts in zip(graph.plans, forms, results, strict=True):
+            if form not in made:
+                made[form] = self._in_time(plan, parts)
+        return [made[f].rename_columns(p.result_schema.names) for p, f in zip(graph.plans, forms, strict=True)]
 
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
         output = whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
+        self.shed += sum(rows for _, rows in output.shed)
         for vertex, table, bad in output.bad_updates:
             self._bad_updates[table, vertex] += bad
         return output

@@ -29,6 +29,9 @@ from muntin.plan.patterns import Pattern
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
 
+ROWS, BY_KEY = "rows", "by_key"
+"""Structures: a bag by all of its columns; a table with a key by that."""
+
 Ints = NDArray[np.int64]
 
 
@@ -68,12 +71,10 @@ class TableFeed(Described):
 def table_feed(op: TableFeed, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Signed updates in; those of this step's instants that change the table out, in order of time.
 
-    Cost: the updates; with a key also a pass over the table in each step that brings some. Raises DataError for a bad
-    update under "fail".
+    Cost: the updates, and the rows of the keys that they name. Raises DataError for a bad update under "fail".
     """
     updates = held_back(state, "waiting", batch, ctx)
-    rows = KeyedTable(state, "rows", batch.columns.schema)
-    changes, done = _by_key(op.key, rows, updates) if op.key else _by_row(rows, updates)
+    changes, done = _by_key(op.key, state, updates) if op.key else _by_row(state, updates)
     bad = np.flatnonzero(~done)
     if len(bad) and op.on_bad_update == "fail":
         raise _not_there(op, updates.take(bad[:1]))
@@ -93,40 +94,68 @@ def _count(state: ShardState, bad: int) -> None:
         state.heads.pop("bad_updates", None)
 
 
-def _by_row(rows: KeyedTable, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]:
+def _by_row(state: ShardState, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]:
     """A bag: (the updates that count, which of all do)."""
     assert updates.sign is not None
+    rows = KeyedTable(state, ROWS, updates.columns.schema)
     ids = rows.ids_of(updates.columns, len(updates))
     done = apply_updates(ids, updates.sign, rows.live)
     rows.save(np.unique(ids[done]))
     return updates.where(done), done
 
 
-def _by_key(key: tuple[str, ...], rows: KeyedTable, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]:
+def _by_key(key: tuple[str, ...], state: ShardState, updates: Batch) -> tuple[Batch, NDArray[np.bool_]]:
     """One row a key: (what goes and what comes, which updates found what they name)."""
     assert updates.sign is not None
-    if len(updates):
-        rows.load_all()  # the row of a key is not found by its key alone
-    came = np.flatnonzero(updates.sign > 0)
-    row_ids = np.full(len(updates), -1, np.int64)
-    row_ids[came] = rows.ids_of(updates.columns.take(pa.array(came)), len(came))
-    key_of_row, key_of_update, count = _key_ids(key, rows, updates)
-    current = np.full(count, -1, np.int64)
-    there = np.flatnonzero(rows.live)
-    current[key_of_row[there]] = there
-    gone, come, done = replace_by_key(key_of_update, row_ids, updates.sign, current)
-    rows.live[:] = 0
-    rows.live[current[current >= 0]] = 1
-    moved = np.union1d(gone, come)
-    rows.save(moved[moved >= 0])
-    return _signed(rows.keys, updates.ts, gone, come), done
+    schema = updates.columns.schema
+    table = _keyed(key, state, schema)
+    keys = table.ids_of(updates.columns.select(key), len(updates))
+    there, came = np.flatnonzero(table.live), np.flatnonzero(updates.sign > 0)
+    rows, ids = _numbered([_rows(table, there, schema), updates.columns.take(pa.array(came))])
+    current, row_of = np.full(len(table), -1, np.int64), np.full(len(updates), -1, np.int64)
+    current[there], row_of[came] = ids[: len(there)], ids[len(there) :]
+    before = current.copy()
+    gone, come, done = replace_by_key(keys, row_of, updates.sign, current)
+    _save(table, rows, current, np.flatnonzero(current != before))
+    return _signed(rows, updates.ts, gone, come), done
 
 
-def _key_ids(key: tuple[str, ...], rows: KeyedTable, updates: Batch) -> tuple[Ints, Ints, int]:
-    """Numbers of the keys of the table's rows and of the updates', and how many there are."""
-    both = concat_rows([rows.keys.select(key), updates.columns.select(key)])
-    ids, count, _ = key_ids(both.columns, both.num_rows)
-    return ids[: len(rows)], ids[len(rows) :], count
+def _keyed(key: tuple[str, ...], state: ShardState, schema: pa.Schema) -> KeyedTable:
+    """The table by its key. One that an earlier release kept by all of its columns is taken over, once."""
+    others = [f for f in schema if f.name not in key]
+    table = KeyedTable(state, BY_KEY, pa.schema([schema.field(k) for k in key]), pa.schema(others))
+    if state.chunks.get(ROWS):
+        old = KeyedTable(state, ROWS, schema)
+        old.load_all()
+        held = old.keys.take(pa.array(np.flatnonzero(old.live)))
+        ids = table.ids_of(held.select(key), held.num_rows)
+        current = np.full(len(table), -1, np.int64)
+        current[ids] = np.arange(len(ids))
+        _save(table, held, current, ids)
+    state.chunks.pop(ROWS, None)
+    return table
+
+
+def _rows(table: KeyedTable, ids: Ints, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of some keys."""
+    found = {n: table.keys.column(n).take(pa.array(ids)) for n in table.keys.schema.names} | table.values(ids)
+    return pa.RecordBatch.from_arrays([found[n] for n in schema.names], schema=schema)
+
+
+def _numbered(parts: list[pa.RecordBatch]) -> tuple[pa.RecordBatch, Ints]:
+    """The distinct rows of all parts, and of each row which of them it is."""
+    whole = concat_rows(parts)
+    ids, _, first = key_ids(whole.columns, whole.num_rows)
+    return whole.take(pa.array(first)), ids
+
+
+def _save(table: KeyedTable, rows: pa.RecordBatch, current: Ints, changed: Ints) -> None:
+    """Write the keys whose row is another one now; ``current``: by key which of ``rows`` it has (-1: none)."""
+    table.live[changed] = current[changed] >= 0
+    full = changed[current[changed] >= 0]
+    chosen = rows.take(pa.array(current[full]))
+    table.put(full, {n: chosen.column(n) for n in chosen.schema.names if n not in table.keys.schema.names})
+    table.save(changed)
 
 
 def _signed(rows: pa.RecordBatch, ts: Ints, gone: Ints, come: Ints) -> Batch:

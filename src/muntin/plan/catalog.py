@@ -70,6 +70,8 @@ class Stream:
     """All its rows are there from the start (a static table): it never holds the watermark back."""
     rate: float | None = field(default=None, compare=False)
     """Rows a second that are expected (None: not known): the planner's costs go by it."""
+    sample: float | None = field(default=None, compare=False)
+    """Share of its rows that is admitted, the same rows whenever a batch runs (None: all): answers are not exact."""
     silent: bool = field(default=False, compare=False)
     """Its rows alone start no answers and end none: the updates of a non-retroactive table (thesis 3.3.1)."""
 
@@ -84,6 +86,8 @@ class Stream:
             raise ConfigError(f"stream {self.name!r}: {no_event_time(self.ts, str(column.type))}")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"stream {self.name!r}: rate is rows a second, more than 0, not {self.rate!r}")
+        if self.sample is not None and not 0 < self.sample <= 1:
+            raise ConfigError(f"stream {self.name!r}: sample is a share above 0 and up to 1, not {self.sample!r}")
         if self.slack < 0:
             raise ConfigError(f"stream {self.name!r}: slack must not be negative")
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from muntin.core.errors import ConfigError
 from muntin.dataflow.durable import DurablePlan, Since
 from muntin.dataflow.measured import Kept
 from muntin.engine.clocks import CLOCKS
-from muntin.spark.checkpoint import Checkpoint, read_checkpoint
-from muntin.spark.durable_file import read_plans
+from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.snapshots import open_checkpoint
 from muntin.state.pane_store import PaneStore
+from muntin.state.shard_state import ShardState
 
 
 @dataclass
@@ -50,22 +50,20 @@ class CheckpointState:
 
 def inspect(path: str) -> CheckpointState:
     """The state of a checkpoint. Raises ConfigError where there is none, StoreError where it is damaged."""
-    found = read_checkpoint(path)
-    plans = read_plans(found.path)
-    if found.query_id is None or not plans:
-        raise ConfigError(f"{path} is no checkpoint of Muntin that a run has begun")
-    plan = plans[-1]
-    vertices = {v.id: v for v in _vertices(plan)}
-    version = found.next_batch - 1
-    clocks: dict[str, Any] = {}
-    for level in sorted({v.level for v in vertices.values()} | {0}) if version >= 0 else ():
-        clocks |= _read(PaneStore.open(found.store, found.query_id, level), version, vertices)
+    opened = open_checkpoint(path, rows=False)
+    found, plan, held = opened.checkpoint, opened.plans[-1], opened.snapshot
+    vertices = tuple(_vertices(plan))
+    clocks: Mapping[str, Any] = {}
+    if held is not None:
+        for vertex in vertices:
+            _add(vertex, held.of(vertex.id).values())
+        clocks = held.of(CLOCKS)[0].heads.get("clocks", {})
     queries = {
         name: {"text": q.text, "options": dict(q.options), "root": q.root, **_since(plan.filling(name))}
         for name, q in plan.queries.items()
     }
-    held = version if version >= 0 else None
-    return CheckpointState(found.path, held, found.planned, plan.version, queries, tuple(vertices.values()), clocks)
+    version = None if held is None else held.version
+    return CheckpointState(found.path, version, found.planned, plan.version, queries, vertices, clocks)
 
 
 def kept_by(found: Checkpoint, plan: DurablePlan) -> tuple[list[Kept], Mapping[str, Any]]:
@@ -103,22 +101,11 @@ def _since(began: Since) -> dict[str, Any]:
     return {"since": began.batch, "at": began.at, "watermark": began.watermark}
 
 
-def _read(store: PaneStore, version: int, vertices: Mapping[str, VertexState]) -> Mapping[str, Any]:
-    """Add up one version of one level; the clocks of shard 0 if they are there."""
-    clocks: Mapping[str, Any] = {}
-    for name in store.manifest_names().get(version, []):
-        for cell, state in store.read_manifest(name).cells().items():
-            id, _, shard = cell.rpartition("/")
-            if id == CLOCKS and shard == "0":
-                clocks = state.heads.get("clocks", {})
-            if id in vertices:
-                _add(vertices[id], state.chunks)
-    return clocks
-
-
-def _add(vertex: VertexState, chunks: list[Any]) -> None:
-    vertex.shards += 1
-    for entry in chunks:
-        vertex.rows += entry.meta["n"]
-        vertex.bytes += entry.meta["bytes"]
-        vertex.structures[entry.structure] = vertex.structures.get(entry.structure, 0) + entry.meta["n"]
+def _add(vertex: VertexState, states: Iterable[ShardState]) -> None:
+    for state in states:
+        vertex.shards += 1
+        vertex.rows += state.rows()
+        vertex.bytes += state.size()
+        for structure, chunks in state.chunks.items():
+            rows = sum(c.meta["n"] for c in chunks)
+            vertex.structures[structure] = vertex.structures.get(structure, 0) + rows

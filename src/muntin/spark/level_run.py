@@ -12,7 +12,7 @@ from muntin.core.watermark import Header, lost
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
 from muntin.engine.level import LevelOutput
-from muntin.engine.rows import result_rows, to_wire
+from muntin.engine.rows import results_of, to_wire
 from muntin.engine.substeps import substeps
 from muntin.spark import metrics, wire
 from muntin.spark.slots import slots_of_shards
@@ -54,9 +54,8 @@ class LevelRun:
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""
-        for number, (plan, root) in enumerate(zip(self.spec.queries, self.spec.graph.roots, strict=True)):
-            if root in self.vertices and len(output.rows[root]):
-                yield number, result_rows(plan, output.rows[root], times.end_of(number))
+        rows = {v: output.rows[v] for v in self.vertices if len(output.rows[v])}
+        yield from results_of(self.spec.graph, rows, times)
 
     def letters(self, output: LevelOutput) -> Iterator[wire.Letter]:
         """The rows that later levels want."""
@@ -84,8 +83,10 @@ class LevelRun:
 
 
 def count(into: dict[str, int], spec: PipelineSpec, query: int, output: LevelOutput, results: int) -> None:
-    """Add to a query's report what one step gave, and the updates of tables that it dropped."""
-    metrics.add_to(into, {"results": results})
+    """Add to a query's report what one step gave, and what it did not take in."""
+    used = spec.graph.used_by
+    shed = sum(rows for source, rows in output.shed if query in used[source])
+    metrics.add_to(into, {"results": results, **({"shed": shed} if shed else {})})
     for vertex, table, bad in output.bad_updates:
         if query in spec.graph.used_by[vertex]:
             metrics.count_bad_updates(into, vertex, table, bad)

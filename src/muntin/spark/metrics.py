@@ -37,7 +37,8 @@ class Metrics:
     before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
     yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
     there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
-    ``since``: since when its youngest state fills (None: of a replay), so which rows its windows may lack.
+    ``since``: since when its youngest state fills (None: of a replay), so which rows its windows may lack. ``shed``:
+    rows that were in time and not admitted, since the stream is sampled: where there are any, answers are not exact.
     """
 
     batch: int
@@ -52,6 +53,7 @@ class Metrics:
     bad_updates: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     since: Since | None = None
+    shed: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ def add_up(
         bad=base.bad + whole.bad,
         results=base.results + sum(m.results for m in queries.values()),
         state_rows=whole.state_rows,
+        shed=base.shed + sum(m.shed for m in per_query),
         state_bytes=whole.state_bytes,
         watermark=None if None in marks else min((m for m in marks if m is not None), default=None),
         lag=max(lags) if lags else None,
@@ -183,6 +186,7 @@ def report_to_log(metrics: RunMetrics) -> None:
         log.info(
             "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us%s",
             m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark, m.lag,
-            "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items()),
+            "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items())
+            + (f", not admitted {m.shed}: answers are not exact" if m.shed else ""),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)

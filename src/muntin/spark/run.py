@@ -6,9 +6,9 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,17 +18,18 @@ from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
 from muntin.cql.durations import format_duration, parse_duration
 from muntin.dataflow.codec import decode
-from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, newest_before, take_up
+from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.measured import measured
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
-from muntin.spark.cells import COLLECT_EVERY, DriverStore
+from muntin.spark.cells import COLLECT_EVERY, DriverStore, fingerprint
 from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_record
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
+from muntin.spark.fill import Added, add_cells
 from muntin.spark.inspect import kept_by
 from muntin.spark.late_output import late_frame, unpacker, with_late
 from muntin.spark.live_frame import is_whole
@@ -36,14 +37,34 @@ from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
+from muntin.spark.snapshots import snapshot_of
 from muntin.spark.spec import PipelineSpec, Resumed
 from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
 from muntin.spark.types import struct_of
+from muntin.state.shard_state import ShardState
+from muntin.state.snapshots import Snapshot
 
 log = logging.getLogger("muntin")
 
 _INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
+
+
+class FilledCells(Protocol):
+    """What a filler gives: see ``local.history.Filled``."""
+
+    @property
+    def taken(self) -> TakenUp: ...
+
+    @property
+    def cells(self) -> Mapping[str, ShardState]: ...
+
+    @property
+    def watermarks(self) -> Mapping[str, int]: ...
+
+
+Open = Callable[[Collection[str]], Snapshot | None]
+Fill = Callable[[TakenUp, Mapping[str, Asked], DurablePlan | None, Open, int], FilledCells]
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,8 @@ class Job:
     """By stream a row as it came (``late_output.source_row``)."""
     tau: int | None = None
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
+    fill: Fill | None = None
+    """Fills the windows of new queries from what the checkpoint keeps (None: they begin empty)."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
     """The plans that run, once the checkpoint has been read."""
 
@@ -88,6 +111,8 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     store.check(found.query_id, found.next_batch, found.planned)
     known = _measured(found, before) if before and job.asked.keys() - before.queries.keys() else None
     taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
+    filled = _filled(job, taken, before, found, stored)
+    taken = taken if filled is None else filled.taken
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
     job = replace(job, queries=with_key(taken.plans, found.path))
@@ -101,6 +126,8 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
         spec = with_late(spec, job.frames, job.rows)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
+    if filled is not None and filled.cells:
+        _add(filled, spec, found)
     write_plans(found.path, stored, taken.durable)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
@@ -123,6 +150,22 @@ def _measured(found: Checkpoint, before: DurablePlan) -> Statistics:
     """The statistics that the newest state of a checkpoint holds, for queries that are new."""
     kept, clocks = kept_by(found, before)
     return measured((decode(q.plan) for q in before.queries.values()), kept, clocks)
+
+
+def _filled(
+    job: Job, taken: TakenUp, before: DurablePlan | None, found: Checkpoint, stored: Sequence[DurablePlan]
+) -> FilledCells | None:
+    """New queries with the history that the checkpoint holds; None where there is none to take up."""
+    if job.fill is None or before is None:
+        return None
+    return job.fill(taken, job.asked, before, lambda ids: snapshot_of(found, stored, ids), job.shards)
+
+
+def _add(filled: FilledCells, spec: PipelineSpec, found: Checkpoint) -> None:
+    levels = {id: v.level for id, v in filled.taken.durable.vertices.items()}
+    added = Added(filled.cells, levels, filled.taken.since, filled.watermarks)
+    assert found.query_id is not None
+    add_cells(found.store, found.query_id, found.next_batch - 1, added, fingerprint(spec))
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
@@ -248,7 +291,7 @@ class Run:
         """``Metrics`` of one query in the last batch, or ``RunMetrics`` of the run; None before the first batch."""
         if self._metrics is None or name is None:
             return self._metrics
-        return self._metrics.queries.get(name, Metrics(self._metrics.batch))
+        return self._metrics.queries.get(name, Metrics(self._metrics.batch, since=self.since.get(name)))
 
     @property
     def query_id(self) -> str:

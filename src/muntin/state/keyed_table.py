@@ -1,5 +1,5 @@
-"""A table of counters by key, as runs in hash order: a step looks up the keys that it touches and writes those that
-it changed.
+"""A table of counters, or of rows, by key, as runs in hash order: a step looks up the keys that it touches and writes
+those that it changed.
 
 A newer run overrides older ones key by key; a run carries its hashes and their directory, so a key is found in it by
 one access, without reading the rest. A key whose ``live`` count is zero hides older entries and goes when all runs
@@ -8,7 +8,7 @@ become one. Cost of a step: keys touched x runs (``state.runs``: logarithmic), w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -35,10 +35,15 @@ class KeyedTable:
     """Keys with dense ids, ``live`` counts, named int64 counters and named blobs (bytes or None), all arrays by id.
 
     Only keys that were asked for have an id (``ids_of``, ``load_all``); asking for more may replace the arrays.
+    ``values``: further columns of any type, one row an id (NULL until ``put``).
     """
 
-    def __init__(self, state: ShardState, structure: str, keys: pa.Schema) -> None:
+    def __init__(
+        self, state: ShardState, structure: str, keys: pa.Schema, values: pa.Schema | None = None
+    ) -> None:
         self._state, self._structure = state, structure
+        self._value_types = {f.name: f.type for f in values or ()}
+        self._values: dict[str, pa.Array] = {n: pa.nulls(0, t) for n, t in self._value_types.items()}
         self.keys = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in keys], schema=keys)
         self.live: Ints = np.empty(0, np.int64)
         self.counters: dict[str, Ints] = {}
@@ -64,6 +69,18 @@ class KeyedTable:
     def counter(self, name: str) -> Ints:
         """The counter of that name, zero where never set. The array is live: kernels write into it."""
         return self.counters.setdefault(name, np.zeros(len(self), np.int64))
+
+    def values(self, ids: Ints) -> dict[str, pa.Array]:
+        """The further columns of some ids."""
+        index = pa.array(ids)
+        return {n: column.take(index) for n, column in self._values.items()}
+
+    def put(self, ids: Ints, columns: Mapping[str, pa.Array]) -> None:
+        """Set the further columns of some ids (each at most once). Cost: the ids in use."""
+        at = np.arange(len(self))
+        at[ids] = len(self) + np.arange(len(ids))
+        index = pa.array(at)
+        self._values = {n: pa.concat_arrays([c, columns[n]]).take(index) for n, c in self._values.items()}
 
     def numbers(self) -> Ints:
         """A number for each id that stays with its key while the table remembers it; no other key ever had it unless
@@ -100,6 +117,7 @@ class KeyedTable:
             return
         whole = self._merged([load() for load in reversed(self._runs)], True)
         self._runs = []
+        self._state.looked += whole.num_rows
         known = len(self)
         both = concat_keys([self.keys, whole.select(self.keys.schema.names)], self.keys.schema)
         ids, _, first = key_ids(both.columns, both.num_rows)
@@ -124,6 +142,8 @@ class KeyedTable:
             self.live, self._before = np.append(self.live, zeros), np.append(self._before, zeros)
             self.counters = {n: np.append(a, zeros) for n, a in self.counters.items()}
             self.blobs = {n: np.append(a, np.full(more, None, np.object_)) for n, a in self.blobs.items()}
+            none = {n: pa.nulls(more, t) for n, t in self._value_types.items()}
+            self._values = {n: pa.concat_arrays([c, none[n]]) for n, c in self._values.items()}
 
     def _look_up(self, known: int) -> None:
         """Fill in what the runs say of the ids from ``known`` on, each from the newest run that has it."""
@@ -164,9 +184,11 @@ class KeyedTable:
         return same
 
     def _fill(self, rows: pa.RecordBatch, place: Ints, ids: Ints) -> None:
-        names = set(self.keys.schema.names)
+        names = {*self.keys.schema.names, *self._values, *_OWN}
+        if self._values:
+            self.put(ids, {n: rows.column(n).take(pa.array(place)) for n in self._values})
         for field in rows.schema:
-            if field.name in names or field.name in _OWN:
+            if field.name in names:
                 continue
             if pa.types.is_binary(field.type):
                 found = np.empty(len(place), np.object_)
@@ -183,6 +205,7 @@ class KeyedTable:
         columns[LIVE] = pa.array(self.live[ids])
         columns |= {n: pa.array(values[ids]) for n, values in self.counters.items()}
         columns |= {n: pa.array(blobs[ids].tolist(), pa.binary()) for n, blobs in self.blobs.items()}
+        columns |= self.values(ids)
         return _hashed(columns, hash_columns(keys.columns, len(ids)))
 
     def _merged(self, runs: list[pa.RecordBatch], every: bool) -> pa.RecordBatch:

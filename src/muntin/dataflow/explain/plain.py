@@ -57,6 +57,7 @@ def _vertex(v: VertexRecord) -> dict[str, Any]:
         "queries": list(v.queries),
         "measured": None if v.measured is None else asdict(v.measured),
         "join": list(v.join),
+        "layout": v.layout,
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muntin.dataflow.explain.joins import join_lines
+from muntin.dataflow.explain.layout import layout_note
 from muntin.dataflow.explain.patterns import patterns_of
 from muntin.dataflow.explain.words import Render, input_names, input_title, show_of
 from muntin.dataflow.graph import Graph
@@ -46,7 +47,8 @@ class Taken:
 @dataclass(frozen=True)
 class VertexRecord:
     """A vertex. ``keeps``: what it remembers, "" for nothing, in panes of ``pane`` microseconds (None: merged by size
-    alone). ``queries``: the names of those that use it. ``join``: what a join measured, and its orders."""
+    alone). ``queries``: the names of those that use it. ``join``: what a join measured, and its orders. ``layout``:
+    what of its layout a query did not ask for."""
 
     number: int
     id: str
@@ -61,6 +63,7 @@ class VertexRecord:
     queries: tuple[str, ...]
     measured: Counter | None = None
     join: tuple[str, ...] = ()
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def _vertex(
         _takes(graph, number, patterns), patterns[number], keeps, graph.hints[number].pane if ends else None,
         v.names, tuple(queries[q] for q in sorted(graph.used_by[number])),
         None if run is None or v.is_source else run.of(number), _join(graph, number, run),
+        layout_note(graph, number, queries),
     )  # fmt: skip
 
 

@@ -86,6 +86,8 @@ def _vertex(v: VertexRecord, several: bool) -> Iterator[str]:
         yield f"           for: {', '.join(v.queries)}"
     if v.keeps:
         yield f"           keeps: {keeps_text(v)}"
+    if v.layout:
+        yield f"           layout: {v.layout}"
     if v.measured is not None:
         yield f"           measured: {measured_text(v.measured)}"
     yield from (f"           {line}" for line in v.join)
@@ -100,7 +102,8 @@ def measured_text(c: Counter) -> str:
     """A counter in words."""
     negative = f" ({c.negative} negative)" if c.negative else ""
     kept = f", state {c.state} rows (peak {c.peak})" if c.peak else ""
-    return f"{c.rows_in} rows in, {c.rows_out} out{negative}{kept}, {c.calls} calls, {c.seconds:.4f} s"
+    shed = f" ({c.shed} more not admitted: answers are not exact)" if c.shed else ""
+    return f"{c.rows_in} rows in{shed}, {c.rows_out} out{negative}{kept}, {c.calls} calls, {c.seconds:.4f} s"
 
 
 def _count(x: float) -> str:

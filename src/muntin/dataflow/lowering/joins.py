@@ -175,9 +175,13 @@ class Joins(Base):
         here = [self._own_filters(p, conditions, spent) for p in parts]
         keyed, names = self._key_columns([p for p, _ in here], keys)
         spent += [c for _, cs in here for c in cs]
-        split = self.query.options.skew == "split" and len(parts) == 2 and all(isinstance(p, Loose) for p in keyed)
+        split = self.query.options.skew == "split" and len(parts) == 2 and all(map(self._splits, keyed))
         joined = self.window_join(keyed, names, split=split)
         return self.build.filter(joined, conjunction([c for c in conditions if c not in spent]))
+
+    def _splits(self, part: Value) -> bool:
+        """Whether hot keys of the part can be split: rows must come to the join straight from their window."""
+        return isinstance(part, Loose) and part.updates is None and not self.build.negates(part)
 
     def _own_filters(self, part: Value, conditions: list[Expr], spent: list[Expr]) -> tuple[Value, list[Expr]]:
         have = set(part.schema.names)

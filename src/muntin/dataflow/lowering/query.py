@@ -89,7 +89,14 @@ def lower(query: BoundQuery, places: Places | None = None, known: Statistics | N
 
     Raises UnsupportedError for what no operator does yet.
     """
-    return _Lowering(query, Places() if places is None else places, known or Statistics()).run()
+    found = _Lowering(query, Places() if places is None else places, known or Statistics()).run()
+    counting = any(isinstance(v.op, RowsWindow | FiredWindow) for v in found.vertices)
+    if counting and (sampled := next((s.name for s in found.streams if s.sample not in (None, 1)), None)):
+        raise UnsupportedError(
+            f"stream {sampled} is sampled: a window of rows would count only what was admitted, and reach further "
+            "back; use a window of time, or register the stream without sample="
+        )
+    return found
 
 
 class _Lowering(Negation):

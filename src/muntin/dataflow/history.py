@@ -1,0 +1,165 @@
+"""Which rows of a stream a checkpoint's vertices keep, and whether a new query could have been among its queries.
+
+A join of windows and a query that shows its rows keep every row of their windows until it expires. A query that comes
+later, whose windows are no longer and whose columns and filters those rows have, can begin with windows that are full:
+its answers from then on are those of a query that was always there. Where that does not hold exactly it begins empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from muntin.core.errors import StoreError
+from muntin.dataflow.codec import decode
+from muntin.dataflow.durable import DurablePlan, DurableVertex, Since
+from muntin.dataflow.graph import QueryPlan, Vertex, column_name
+from muntin.dataflow.routes import Everywhere, Here, Split
+from muntin.operators.compute import Compute
+from muntin.operators.distinct import Distinct
+from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joins.join_graph import GraphJoin
+from muntin.operators.joins.window_join import WindowJoin
+from muntin.operators.materialize import Materialize
+from muntin.operators.merge import Merge
+from muntin.operators.net import Net
+from muntin.operators.source import Source
+from muntin.operators.time_window import TimeWindow
+from muntin.operators.top_rows import TopRows
+from muntin.plan.exprs import Column, Expr, columns_of, conjuncts
+from muntin.plan.windows import Now, Range
+
+AGGREGATES = {"count", "sum", "avg", "min", "max", "median", "quantile", "var_pop", "var_samp", "stddev_pop"} | {
+    "stddev_samp"
+}
+"""Aggregates that go by the values of the rows in the window alone, not by when they came."""
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Rows of a stream that a vertex keeps, whole, until they expire from ``window``.
+
+    ``structure``: of its state; ``columns``: how the stream's columns are called there; ``keep``: what the rows passed;
+    ``streams``: whose clocks say what came too late; ``everywhere``: every shard has them all; ``since``: when it
+    began to.
+    """
+
+    vertex: str
+    structure: str
+    stream: str
+    window: TimeWindow
+    columns: Mapping[str, str]
+    keep: frozenset[Expr]
+    streams: tuple[str, ...]
+    everywhere: bool
+    since: Since
+
+
+def kept_rows(plan: DurablePlan) -> tuple[KeptRows, ...]:
+    """What the vertices of a durable plan keep of streams, each once."""
+    found: dict[tuple[str, str], KeptRows] = {}
+    for query in plan.queries.values():
+        try:
+            graph: QueryPlan = decode(query.plan)
+        except StoreError:  # of another release: nothing is known of it
+            continue
+        for vertex in graph.vertices:
+            if vertex.id in plan.vertices:
+                for kept in _kept(graph, vertex, _since(plan.vertices[vertex.id])):
+                    found.setdefault((kept.vertex, kept.structure), kept)
+    return tuple(found.values())
+
+
+def _since(vertex: DurableVertex) -> Since:
+    return Since(vertex.since, vertex.at, vertex.watermark)
+
+
+def _kept(graph: QueryPlan, vertex: Vertex, since: Since) -> Iterator[KeptRows]:
+    for number, edge in enumerate(vertex.inputs):
+        structure, window = _structure(vertex, number), graph.vertices[edge.vertex]
+        if structure is None or not isinstance(edge.route, Here) or not isinstance(window.op, TimeWindow):
+            continue
+        (sent,) = window.inputs
+        source = graph.vertices[sent.vertex].op
+        if not isinstance(source, Source) or isinstance(sent.route, Split) or not _keeps_event_time(window.op):
+            continue
+        first = sum(len(graph.vertices[e.vertex].types) for e in vertex.inputs[:number])  # joins number on
+        named = enumerate(e for _, e in source.columns)
+        columns = {e.name: column_name(first + i) for i, e in named if isinstance(e, Column)}
+        yield KeptRows(
+            vertex.id, structure, source.stream.name, window.op, columns, frozenset(conjuncts(source.keep)),
+            window.streams, isinstance(sent.route, Everywhere), since,
+        )  # fmt: skip
+
+
+def _structure(vertex: Vertex, number: int) -> str | None:
+    """Where a vertex keeps the rows of an input until they expire; None where it keeps something else."""
+    match vertex.op:
+        case WindowJoin():
+            return f"in{number}"
+        case GraphJoin(passing=passing) if number not in passing:
+            return f"in{number}"
+        case Materialize("changes") if number == 0:
+            return "rows"
+    return None
+
+
+def _keeps_event_time(window: TimeWindow) -> bool:
+    """Whether a row's expiry is a fixed time after its event time (by the clock of a zone a day is no fixed time)."""
+    if not isinstance(window.window, Range) or not isinstance(window.window.length, int):
+        return False
+    plain = window.window.rows is None and window.window.slide is None
+    return plain and window.ticks is None and window.options.zone is None
+
+
+def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
+    """Why a query's windows cannot be filled whatever is kept; None where they can. ``known``: ids of vertices that the
+    checkpoint has."""
+    own = [v for v in plan.vertices if not v.is_source]
+    if any(v.id in known for v in own if v.op.stateful):
+        return "it goes on from operators that other queries have"
+    if len({v.streams for v in own}) > 1:
+        return "its operators go by the time of different streams"
+    if any(s.static or s.silent or s.idle_after is not None for s in plan.streams):
+        return "it reads a table, or a stream that may fall idle"
+    if any(s.sample is not None for s in plan.streams):
+        return "it reads a stream that is sampled"
+    if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now) for _, reach in plan.horizon):
+        return "it has a window without end, or a window on results"
+    if not all(_goes_by_windows(v) for v in own):
+        return "what it shows depends on when rows came, not on its windows alone"
+    return None
+
+
+def _goes_by_windows(vertex: Vertex) -> bool:
+    """Whether an operator's answer at an instant is a function of the rows that are valid then."""
+    match vertex.op:
+        case GroupAggregate(aggs=aggs):
+            return len(vertex.inputs) == 1 and all(a.base in AGGREGATES for _, a in aggs)
+        case TimeWindow(window=window):
+            return isinstance(window, Now) or (isinstance(window, Range) and window.rows is None)
+        case GraphJoin(origins=origins, passing=passing):
+            return origins is None and not passing
+        case Materialize():
+            return len(vertex.inputs) == 1
+    return isinstance(vertex.op, WindowJoin | Compute | Distinct | TopRows | Merge | Net)
+
+
+def columns_needed(source: Source) -> set[str]:
+    """The stream's columns that a source reads."""
+    exprs = [source.keep, *(e for _, e in source.columns)]
+    return {c.name for e in exprs for c in columns_of(e)}
+
+
+def serves(kept: KeptRows, source: Source, streams: tuple[str, ...]) -> bool:
+    """Whether kept rows have every row and column that a source of a vertex over ``streams`` would have brought (as far
+    back as they reach).
+
+    What came too late for them, who wait for more streams, would have been late for the source.
+    """
+    return (
+        kept.stream == source.stream.name
+        and columns_needed(source) <= kept.columns.keys()
+        and kept.keep <= frozenset(conjuncts(source.keep))
+        and set(streams) <= set(kept.streams)
+    )

@@ -1,0 +1,255 @@
+"""The windows of a new query filled from the rows that a checkpoint's vertices keep of the same streams.
+
+Nothing is answered twice or for the past: rows that are in a window at the watermark W enter it at W, so the first step
+that the query runs begins with full windows and shows, as of W, all that they hold. In between the rows wait where
+every operator keeps rows that have not started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch, concat_rows
+from muntin.core.calendar import nominal
+from muntin.core.errors import InternalError
+from muntin.core.schema import Schema
+from muntin.core.time import DAY, FOREVER, NEVER
+from muntin.core.watermark import Header, SourceClock
+from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp
+from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.history import KeptRows, columns_needed, kept_rows, serves, why_not
+from muntin.engine.clocks import CLOCKS, Times
+from muntin.engine.source import Arrived, ship
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.context import Context
+from muntin.operators.source import Source
+from muntin.operators.time_window import TimeWindow
+from muntin.plan.windows import Range, own_ticks
+from muntin.state.shard_state import ShardState
+from muntin.state.snapshots import Snapshot
+from muntin.state.window_rows import EXP, int64s
+
+MOST_BYTES = 1 << 30
+"""Rows of history that are taken up at most, in bytes: they pass through the memory of one process."""
+
+Open = Callable[[Collection[str]], Snapshot | None]
+"""The state after the last batch of the given vertices (and the clocks); None where no batch has been committed."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """``taken``: with the vertices that were filled, since their history began; ``cells``: their states by name;
+    ``watermarks``: heads that the clocks are to have beside theirs."""
+
+    taken: TakenUp
+    cells: Mapping[str, ShardState] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+
+class NoHistory(Exception):
+    """Why a query begins with empty windows."""
+
+
+def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None, opens: Open, shards: int) -> Filled:
+    """Fill the windows of the queries that are new as a whole, where what ``before`` keeps allows it exactly.
+
+    The notes of the others say why they begin with empty windows. Cost: the rows that are taken over, once.
+    """
+    batch, found = taken.durable.batch, Filled(taken)
+    begun = {i for i, since in taken.since.items() if since == batch}
+    if before is None or not begun:
+        return found
+    known, kept = frozenset(before.vertices), kept_rows(before)
+    for name, plan in taken.plans.items():
+        own = {v.id for v in plan.vertices if v.op.stateful}
+        if not own & begun:
+            continue
+        try:
+            if asked[name].bound.root.kind not in ("changes", "rstream"):
+                raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
+            reason = why_not(plan, known)
+            if reason is not None:
+                raise NoHistory(reason)
+            found = _filled(found, name, _Filling(plan, kept, opens, shards))
+        except NoHistory as e:
+            note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {e}"
+            found = replace(found, taken=replace(found.taken, notes={**found.taken.notes, name: note}))
+    return found
+
+
+def _filled(found: Filled, name: str, filling: _Filling) -> Filled:
+    cells, since = filling.cells()
+    taken, ids = found.taken, {c.rpartition("/")[0] for c in cells}
+    vertices = {
+        i: replace(v, since=since.batch, at=since.at, watermark=since.watermark) if i in ids else v
+        for i, v in taken.durable.vertices.items()
+    }
+    kind = found.taken.notes.get(name, "new").partition(":")[0]
+    first = taken.durable.batch
+    rows = f"with the rows that others keep since batch {since.batch}"
+    note = f"{kind}: its windows are full from batch {first} on, {rows}"
+    taken = replace(taken, durable=replace(taken.durable, vertices=vertices), notes={**taken.notes, name: note})
+    return Filled(taken, {**found.cells, **cells}, {**found.watermarks, filling.domain: filling.watermark})
+
+
+@dataclass
+class _Filling:
+    """One query being filled."""
+
+    plan: QueryPlan
+    kept: Sequence[KeptRows]
+    opens: Open
+    shards: int
+    watermark: int = NEVER
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Whose clocks its operators go by."""
+        return next(v.streams for v in self.plan.vertices if not v.is_source)
+
+    @property
+    def domain(self) -> str:
+        return "\n".join(self.streams)
+
+    def cells(self) -> tuple[dict[str, ShardState], Since]:
+        """The states of all of its vertices, and since when those rows were kept. Raises NoHistory."""
+        sources = [i for i, v in enumerate(self.plan.vertices) if v.is_source]
+        candidates = {i: [k for k in self.kept if self._serves(k, i)] for i in sources}
+        lacking = [self._source(i).stream.name for i, ks in candidates.items() if not ks]
+        if lacking:
+            raise NoHistory(f"no other query keeps the rows of {lacking[0]} with the columns and filters that it needs")
+        held = self.opens({k.vertex for ks in candidates.values() for k in ks} | {CLOCKS})
+        if held is None:
+            raise NoHistory("no batch has been committed")
+        clock = held.of(CLOCKS)[0]
+        sampled = [s.name for s in self.plan.streams if s.name in clock.heads.get("sampled", {})]
+        if sampled:
+            raise NoHistory(f"stream {sampled[0]} was sampled in an earlier run")
+        self.watermark = self._watermark(clock, self.streams)
+        if self.watermark == NEVER:
+            raise NoHistory("no instant has been answered yet")
+        chosen = {i: self._longest(i, ks, clock) for i, ks in candidates.items()}
+        since = {k.since.batch: k.since for k in chosen.values()}
+        if len(since) > 1:
+            raise NoHistory("the rows of its streams have been kept since different batches")
+        rows = {i: self._rows(self._source(i), k, held) for i, k in chosen.items()}
+        return self._warm(rows, clock), next(iter(since.values()))
+
+    def _source(self, number: int) -> Source:
+        op = self.plan.vertices[number].op
+        assert isinstance(op, Source)
+        return op
+
+    def _serves(self, kept: KeptRows, number: int) -> bool:
+        return serves(kept, self._source(number), self.streams)
+
+    def _watermark(self, clock: ShardState, streams: Sequence[str]) -> int:
+        """As ``engine.clocks.advance`` has left it, or would have for streams that nobody read together."""
+        marks: dict[str, int] = clock.heads.get("watermarks", {})
+        clocks = clock.heads.get("clocks", {})
+        name = "\n".join(streams)
+        if name in marks:
+            return marks[name]
+        if not all(s in clocks for s in streams):
+            return NEVER
+        return min(SourceClock(**clocks[s]).watermark() for s in streams)
+
+    def _longest(self, number: int, candidates: Sequence[KeptRows], clock: ShardState) -> KeptRows:
+        """The rows that reach back furthest, if that is far enough for every window on the source."""
+        best = max(candidates, key=lambda k: (k.window.window.length, -k.since.batch))  # type: ignore[union-attr]
+        windows = [v.op for v in self.plan.vertices if any(e.vertex == number for e in v.inputs)]
+        first = min(_first_in(w, self.watermark) for w in windows if isinstance(w, TimeWindow))
+        if _expiry(best.window, first) <= self._watermark(clock, best.streams):
+            raise NoHistory(f"its window on {best.stream} reaches further back than the rows that are kept")
+        return best
+
+    def _rows(self, source: Source, kept: KeptRows, held: Snapshot) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+        """The stream's rows that a vertex keeps, with their event times."""
+        states = held.of(kept.vertex)
+        if any(s.chunks.get(f"{kept.structure}.spread") for s in states.values()):
+            raise NoHistory(f"rows of {kept.stream} are kept spread over shards (skew)")
+        chunks = [c for shard, s in states.items() if not kept.everywhere or shard == 0 for c in s.list(kept.structure)]
+        size = sum(c.meta["bytes"] for c in chunks)
+        if size > MOST_BYTES:
+            raise NoHistory(f"the rows kept of {kept.stream} are {size >> 20} MB, more than {MOST_BYTES >> 20}")
+        names = sorted(columns_needed(source))
+        schema = Schema(tuple(f for f in source.stream.schema if f.name in names)).to_arrow()
+        parts = [c.load() for c in chunks]
+        found = [_columns(p, {n: kept.columns[n] for n in schema.names}, schema) for p in parts]
+        empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+        stays = _expiry(kept.window, 0)  # a row that was taken over itself starts later than its event time
+        times = [int64s(p, EXP) - stays for p in parts]
+        whole = concat_rows([empty, *found]) if names else _counted(sum(p.num_rows for p in parts))
+        return whole, np.concatenate(times) if times else np.empty(0, np.int64)
+
+    def _warm(
+        self, rows: Mapping[int, tuple[pa.RecordBatch, NDArray[np.int64]]], clock: ShardState
+    ) -> dict[str, ShardState]:
+        """The states after the rows have come to the query's operators, before any of its instants."""
+        at = self.watermark
+        vertices = tuple(
+            replace(v, op=_FromThen(v.op.window, v.op.ticks, v.op.options, at)) if isinstance(v.op, TimeWindow) else v
+            for v in self.plan.vertices
+        )
+        pipeline = LocalPipeline(replace(self.plan, vertices=vertices), self.shards)
+        clocks = clock.heads.get("clocks", {})
+        seen = [s.name in clocks and SourceClock(**clocks[s.name]).top_ts != NEVER for s in pipeline.graph.streams]
+        lows = tuple(at if came else FOREVER for came in seen)
+        domains = len(pipeline.graph.domains)
+        arrived = {i: ship(self._source(i), Arrived(*r, Header(0, 0, len(r[1])))) for i, r in rows.items()}
+        shown = pipeline.take_in(arrived, Times((NEVER,) * domains, (at,) * domains, lows))
+        if any(len(t) for t in shown):
+            raise InternalError("a query that was being filled answered instants of the past")
+        cells = {n: s for n, s in pipeline.cells().items() if not n.startswith(CLOCKS)}
+        for state in cells.values():
+            if state.heads.get("first", FOREVER) != FOREVER:
+                state.heads["first"] = at
+        return cells
+
+
+@dataclass(frozen=True)
+class _FromThen(TimeWindow):
+    """A window that rows enter at ``at`` if they would have entered it before."""
+
+    at: int = NEVER
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        batch = super().step(inputs, state, ctx)
+        then = np.array([self.at], np.int64)
+        for ticks in (own_ticks(self.window, self.options), self.ticks):
+            then = then if ticks is None else ticks.at_or_after(then)
+        start = np.maximum(batch.ts, then[0])
+        return Batch(batch.columns, start, batch.exp, batch.sign).where(start < batch.exp)
+
+
+def _expiry(window: TimeWindow, ts: int) -> int:
+    """When a row of that event time leaves the window."""
+    rows = pa.RecordBatch.from_arrays([pa.array([0])], names=["x"])
+    at = np.array([ts], np.int64)
+    plain = Context(NEVER, FOREVER, FOREVER, NEVER, None, None)
+    out = window.step([Batch(rows, at, at)], ShardState(), plain)
+    return int(out.exp[0]) if len(out) else ts
+
+
+def _first_in(window: TimeWindow, watermark: int) -> int:
+    """The least event time of a row that is still in the window at the watermark, or never was seen in it."""
+    length = window.window.length if isinstance(window.window, Range) else window.options.granule
+    slides = (getattr(window.window, "slide", None) or 0, *(window.ticks.slides if window.ticks else ()))
+    low, high = watermark - 2 * sum(map(nominal, (length, *slides))) - 3 * DAY, watermark
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _expiry(window, middle) > watermark else (middle, high)
+    return high
+
+
+def _columns(rows: pa.RecordBatch, names: Mapping[str, str], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([rows.column(n) for n in names.values()], schema=schema)
+
+
+def _counted(rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["__none"])
