@@ -10,6 +10,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What may run side by side (``--dist loadgroup``): files do, but all tests of the one embedded Spark session stay
+    together, so that one process starts it once."""
+    for item in items:
+        shared = item.get_closest_marker("spark") and "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if shared else item.path.name))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The directory of shared data and vectors beside the repository; the test is skipped where there is none."""

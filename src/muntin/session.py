@@ -21,22 +21,25 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
+from muntin.engine.answer import present_answer
 from muntin.engine.meter import Meter
 from muntin.local.history import fill
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
 from muntin.plan.windows import QueryOptions
-from muntin.spark.embedded import DataFrame, SparkSession, local_spark
+from muntin.spark.embedded import Column, DataFrame, SparkSession, local_spark
 from muntin.spark.formats import check_sink
+from muntin.spark.late_output import source_row
 from muntin.spark.metrics import Metrics
 from muntin.spark.run import Job, Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
 from muntin.spark.standalone import result_frame, stored_metrics
-from muntin.spark.tables import ADD, AT, static_feed, update_feed
+from muntin.spark.tables import static_feed, update_feed
 from muntin.spark.tally import Tally
 from muntin.spark.times import ready_event_time
-from muntin.spark.types import arrow_type, schema_of
+from muntin.spark.types import arrow_type, check_names, schema_of
 
 __all__ = ["Query", "Run", "Session", "UserAggregate", "local_spark"]
 
@@ -142,6 +145,7 @@ class Session:
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
         self.frames: dict[str, DataFrame] = {}
+        self.rows: dict[str, Column] = {}
         self.functions: dict[str, Evaluate] = {}
         self.late_sink: Sink | None = None
         self.running: Run | None = None
@@ -185,6 +189,7 @@ class Session:
             raise ConfigError(f'stream {name!r}: on_bad_time is "drop" or "fail", not {on_bad_time!r}')
         if ts_unit is not None and ts_unit not in _UNITS:
             raise ConfigError(f"stream {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        check_names(df, f"stream {name!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
         given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
@@ -202,7 +207,7 @@ class Session:
             order=len(self.catalog.streams), rate=rate, sample=sample, **given,
         )  # fmt: skip
         self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
-        self.frames[name] = ready
+        self.frames[name], self.rows[name] = ready, source_row(df.schema, ts)
 
     def table(
         self,
@@ -255,16 +260,19 @@ class Session:
                 f'table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; '
                 'give kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
             )
+        check_names(df, f"table {name!r}")
         unit = _UNITS[ts_unit] if ts_unit else None
         feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)
-        schema = schema_of(feed.drop(AT, ADD).schema, f"table {name!r}")
+        schema = schema_of(feed.schema, f"table {name!r}")
         spans = {"slack": slack, "idle_after": idle_after}
         given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
         by = (key,) if isinstance(key, str) else tuple(key)
         _not_negative(given, f"table {name!r}")
         table = Table(name, schema, kind, on_bad_time=on_bad_time, key=by, on_bad_update=on_bad_update, **given)
         self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
-        self.frames[name] = feed
+        self.frames[name] = feed.df
+        if feed.row is not None:
+            self.rows[name] = feed.row
 
     def view(self, name: str, text: str) -> None:
         """Name a query, to be used in FROM: a relation, or a stream if it is Istream(...), Dstream(...), Rstream(...).
@@ -354,7 +362,13 @@ class Session:
         options: Mapping[str, Any] | None = None,
         foreach_batch: ForeachBatch | None = None,
     ) -> Sink:
-        """Where ``start`` puts late rows: columns query, stream, ts, row (the columns that the query uses, as JSON)."""
+        """Where ``start`` puts late rows, each once: columns stream, ts, late_us, queries, row.
+
+        ``late_us``: microseconds by which it came too late (that much more slack would have kept it). ``queries``: the
+        names of the queries whose answers lack it, in one part at least, as a JSON array. ``row``: all columns that the
+        stream's DataFrame has, as JSON: ``from_json(row, schema)`` gives the row to be fed again. Cost: every column of
+        the streams is read and handed to the workers, also those that no query uses.
+        """
         if foreach_batch is None:
             check_sink(self.spark, format, mode, options or {}, "late rows")
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
@@ -398,9 +412,9 @@ class Session:
             query.physical  # noqa: B018 -- plan them all before anything starts
         moving = tuple(s for s in streams if not s.static)
         job = Job(
-            self.spark, self.frames, moving, {n: Asked(q.bound, q.plan) for n, q in chosen.items()},
+            self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.tau, fill,
+            self.rows, self.tau, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         for query in chosen.values():
@@ -427,9 +441,14 @@ class Query:
             self._physical = self.plan(Places())
         return self._physical
 
-    def plan(self, places: Places) -> QueryPlan:
-        """The planned query where some vertices already have their places."""
-        return replace(plan_query(self.bound, places), functions=self._functions())
+    @property
+    def asked(self) -> Asked:
+        """The query as a runtime takes it up."""
+        return Asked(self.bound, self.plan)
+
+    def plan(self, places: Places, known: Statistics | None = None) -> QueryPlan:
+        """The planned query where some vertices already have their places, and statistics are known."""
+        return replace(plan_query(self.bound, places, known), functions=self._functions())
 
     def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
         """The user-defined aggregates that the query calls."""
@@ -472,11 +491,12 @@ class Query:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.
 
         A live query keeps its windows under ``Session(store=...)``, else under Spark's
-        ``spark.sql.streaming.checkpointLocation``. Raises ConfigError when neither is set, or when the inputs are of
-        both kinds.
+        ``spark.sql.streaming.checkpointLocation``, and goes on with them under changed hints and aliases, as under
+        ``Session.start``. Started on the checkpoint of a query that asked another question, ``writeStream.start``
+        raises ConfigError. Raises ConfigError when no place is set, or when the inputs are of both kinds.
         """
         s = self.session
-        df, self.tally = result_frame(s.spark, s.frames, self.physical, self.name, s.shards, s.partitions, s.store)
+        df, self.tally = result_frame(s.spark, s.frames, self.asked, self.name, s.shards, s.partitions, s.store)
         return df
 
     def write(
@@ -523,6 +543,30 @@ class Query:
         found = self.sink.rows()
         return found if found is not None else self.schema.to_arrow().empty_table()
 
+    def current(self) -> pa.Table:
+        """The answer as it stands: the rows that the changes in the ``memory`` sink have brought and not taken away.
+
+        For a query that shows changes (a bare SELECT without SLIDE), in the columns of its SELECT list; equal rows as
+        often as they are there. It is that of the instants that are complete (``metrics().watermark``). Cost: all
+        changes so far, which the memory sink keeps; where they are too many, apply them batch by batch to a table of
+        your own (``foreach_batch``).
+
+        Raises ConfigError as ``rows`` does, for other forms of output, and where the sink lacks batches: of a query
+        that went on from a checkpoint, only a session that was there from its first batch has all changes.
+        """
+        self.rows()  # raises where there are none
+        assert self.run is not None and self.sink is not None
+        begun = self.run.begun.get(self.name, 0)
+        changes = self.sink.all_since(begun, self.run.first_batch)
+        if changes is None:
+            raise ConfigError(
+                f"query {self.name!r} answers since batch {begun}, and its memory sink has not all batches since then: "
+                "the present answer cannot be told from them. Let the query write to files or a table and apply all of "
+                "its changes, or start it with a new checkpoint"
+            )
+        whole = pa.concat_tables(changes) if changes else self.schema.to_arrow().empty_table()
+        return present_answer(self.physical, whole)
+
     def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run this query alone; see ``Session.start``."""
         if self.sink is None:
@@ -539,7 +583,7 @@ class Query:
         if self.run is not None:
             found: Metrics | None = self.run.metrics(self.name)
             return found
-        return stored_metrics(self.session.spark, self.physical, self.session.store)
+        return stored_metrics(self.session.spark, self.asked, self.name, self.session.store)
 
     def drop(self) -> None:
         """Take the query out of the session; the next ``start`` runs without it and its state is collected."""

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muntin.core.calendar import Months
 from muntin.core.time import DAY, HOUR, MAX_SPAN, MINUTE, SECOND, WEEK
-from muntin.cql.durations import format_duration, parse_duration
+from muntin.cql.durations import format_duration, parse_duration, parse_span
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,31 @@ def test_reads(text: str, span: int) -> None:
 def test_refuses(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "months"),
+    [("1 month", 1), ("'3' MONTHS", 3), ("2 years", 24), ("1 YEAR 6 MONTHS", 18), ("1 quarter", 3), ("0.5 years", 6),
+     ("P1Y2M", 14), ("INTERVAL '1' MONTH", 1), ("-2 months", -2)],
+)  # fmt: skip
+def test_reads_months(text: str, months: int) -> None:
+    assert parse_span(text) == Months(months)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("1 month 3 days", "months beside a length"), ("0.5 months", "not a whole number of months"),
+     ("1 fortnight", "not a unit"), ("P1M2D", "not an ISO 8601 duration")],
+)  # fmt: skip
+def test_refuses_of_months(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse_span(text)
+
+
+@given(st.integers(1, 100_000))
+def test_printing_months_loses_nothing(count: int) -> None:
+    assert parse_span(format_duration(Months(count))) == Months(count)
+    assert parse_span(format_duration(count)) == count
 
 
 @given(st.integers(1, MAX_SPAN))

@@ -24,11 +24,12 @@ from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow import planner
 from muntin.dataflow.codec import decode, encode
-from muntin.dataflow.durable import Asked, DurablePlan, TakenUp, from_json, newest_before, take_up, to_json
+from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp, from_json, newest_before, take_up, to_json
 from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.optimizer import optimize
 from muntin.optimizer.rules import RULES
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import QueryOptions
@@ -60,7 +61,7 @@ EXISTS = (
 
 
 def asked(bound: BoundQuery, plan: Any = plan_query) -> Asked:
-    return Asked(bound, lambda places: with_code(plan(bound, places)))
+    return Asked(bound, lambda places, known: with_code(plan(bound, places, known)))
 
 
 def continued(old: LocalPipeline, taken: TakenUp) -> LocalPipeline:
@@ -113,7 +114,8 @@ def undisturbed(query: Asked, seed: int = 1) -> list[tuple[Any, ...]]:
 def test_a_rate_of_a_three_way_join_changes_its_layout_and_not_its_state() -> None:
     slow = asked(bind(JOIN3, catalog({"A": 1000.0, "B": 10.0, "C": 1.0})))
     fast = asked(bind(JOIN3, catalog({"A": 1.0, "B": 10.0, "C": 1000.0})))
-    assert slow.plan(_none()).vertices != fast.plan(_none()).vertices, "the hint matters to a query that begins"
+    plans = [q.plan(_none(), Statistics()) for q in (slow, fast)]
+    assert plans[0].vertices != plans[1].vertices, "the hint matters to a query that begins"
     assert after_a_restart(slow, fast) == undisturbed(slow) == undisturbed(fast)
 
 
@@ -264,7 +266,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = rng.choice([plan_query, plan_as_written])
     rules = tuple(r for r in RULES if r.name != rng.choice(["prune_columns", "reorder_joins", "none"]))
     with monkeypatch.context() as m:
-        m.setattr(planner, "optimize", lambda query: optimize(query, rules=rules))
+        m.setattr(planner, "optimize", lambda query, known: optimize(query, known, rules))
         other = asked(replace(bound, options=options), plan)
         try:
             taken = take_up(begun.durable, {"q": other}, 1, "1")
@@ -275,3 +277,21 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(bound, case.streams, tables=getattr(case, "tables", {}), functions=PLAIN)
     problem = difference(expected, rows_of(new, tables))
     assert not problem, f"seed {seed}, {options}: {problem}\n{case.text}\n{case.options}"
+
+
+def test_what_is_new_says_since_when_it_fills() -> None:
+    first = asked(bind(GROUPED, catalog()))
+    other = asked(bind(GROUPED.replace("RANGE 20", "RANGE 25"), catalog()))
+    begun = take_up(None, {"q": first}, 0, "1", at=1_000).durable
+    assert begun.filling("q") == Since(0, 1_000, None)
+    marks = {"A": 70_000_000, "B": 65_500_000, "C": 80_000_000}
+    again = take_up(begun, {"q": first, "more": other}, 3, "1", at=2_000, watermarks=marks)
+    stored = from_json(json.loads(json.dumps(to_json(again.durable))))
+    assert stored.filling("q") == Since(0, 1_000, None), "what goes on keeps its beginning"
+    assert stored.filling("more") == Since(3, 2_000, min(marks[s.name] for s in again.plans["more"].streams))
+    assert "in batch 3 with empty windows, without rows from before 1970-01-01 00:01" in again.notes["more"]
+    refilled = take_up(begun, {"q": other}, 3, "1", on_change="refill", at=2_000, watermarks={})
+    assert refilled.durable.filling("q") == Since(3, 2_000, None)
+    assert "in batch 3 with empty windows: " in refilled.notes["q"]
+    last = take_up(stored, {"more": other}, 9, "1", at=3_000).durable
+    assert last.filling("more").batch == 3, "a restart changes nothing of it"

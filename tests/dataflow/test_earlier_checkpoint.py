@@ -18,6 +18,7 @@ from muntin.cql.binder import bind
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, take_up
 from muntin.local.runtime import LocalPipeline
+from muntin.optimizer.statistics import Statistics
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.state.pane_store import PaneStore
 
@@ -74,7 +75,7 @@ def test_every_operator_of_it_is_known() -> None:
 
 
 def test_its_queries_give_what_they_would_have_given_undisturbed() -> None:
-    before = LocalPipeline([q.plan(Places()) for q in queries().values()], SHARDS)
+    before = LocalPipeline([q.plan(Places(), Statistics()) for q in queries().values()], SHARDS)
     first = run(before, data(1)[:HALF])
     rest = [*run(before, data(1)[HALF:]), before.finish_all()]
     after, _ = restored()

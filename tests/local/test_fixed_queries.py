@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from test_local_matches import difference
 
-from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
@@ -126,10 +125,6 @@ def test_in_a_zone_whose_clock_changes(name: str) -> None:
 @pytest.mark.parametrize("strategy", ["upa", "nt", "direct"])
 def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str) -> None:
     bound = bind(QUERIES[name], Catalog(STREAMS), QueryOptions(strategy=strategy))
-    if strategy == "nt" and "internal rows with a partner" in name and not name.startswith("sums"):
-        with pytest.raises(UnsupportedError, match="negative tuples"):
-            plan_query(bound)
-        return
     query = plan_query(bound)
     for seed in range(12):
         rng = Random(f"{name} {seed}")

@@ -56,13 +56,13 @@ OVER_BOTH = [
     JOINED.replace("RANGE 30", "RANGE 12"),
     "SELECT a.k, COUNT(*) AS n, SUM(b.v) AS s FROM A [RANGE 9 SECONDS SLIDE 3 SECONDS] a, B [RANGE 24 SECONDS] b "
     "WHERE a.k = b.k GROUP BY a.k",
-    "SELECT DISTINCT a.k FROM A [RANGE 20 SECONDS] a, B [RANGE 30 SECONDS] b WHERE a.k = b.k",
+    "SELECT DISTINCT a.v - b.v AS d FROM A [RANGE 20 SECONDS] a, B [RANGE 30 SECONDS] b WHERE a.k = b.k",
 ]
 
 
 def asked(text: str, slack: int = 0, **options: Any) -> Asked:
     bound = bind(text, catalog(slack), QueryOptions(**options))
-    return Asked(bound, lambda places: plan_query(bound, places))
+    return Asked(bound, lambda places, known: plan_query(bound, places, known))
 
 
 def data(seed: int, disorder: int = 0) -> list[dict[str, pa.Table]]:

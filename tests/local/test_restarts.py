@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from generate import Case, draw_case
 from generate_further import draw_further_case, draw_repeating_case
+from generate_internal import draw_beside_case, draw_internal_case
 from generate_wide import draw_wide_case
 from stored import Stored
 from test_local_matches_wide import batches_of
@@ -46,6 +47,12 @@ def test_tables_survive_too(kind: str, tmp_path: Path) -> None:
 def test_tables_that_repeat_themselves_survive_too(tmp_path: Path) -> None:
     for seed in range(7_000, 7_025):
         check(seed, tmp_path, draw_repeating_case)
+
+
+@pytest.mark.parametrize("draw", [draw_internal_case, draw_beside_case])
+def test_results_over_internal_windows_survive_too(draw: Callable[[int], Case], tmp_path: Path) -> None:
+    found = Counter(check(seed, tmp_path, draw) for seed in range(8_000, 8_012))
+    assert found["UNSUPPORTED"] == 0
 
 
 def check(seed: int, path: Path, draw: Callable[[int], Case] | None = None) -> str:

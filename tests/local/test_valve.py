@@ -114,13 +114,16 @@ def test_windows_of_rows_over_a_sampled_stream_are_refused() -> None:
 def test_state_goes_on_when_the_share_changes_and_what_was_sampled_is_no_history() -> None:
     sampled, whole = (bound(JOIN, s) for s in (0.5, None))
     assert plan_query(sampled).id == plan_query(whole).id
-    asked = {"q": Asked(sampled, lambda p: plan_query(sampled, p))}
+    asked = {"q": Asked(sampled, lambda p, known: plan_query(sampled, p, known))}
     begun = take_up(None, asked, 0, "1")
     pipeline = LocalPipeline(list(begun.plans.values()), 2)
     for b in batches(6)[:3]:
         pipeline.push(b)
     query = bound(JOIN.replace("RANGE 9", "RANGE 5"), None)
-    now = {"q": Asked(whole, lambda p: plan_query(whole, p)), "new": Asked(query, lambda p: plan_query(query, p))}
+    now = {
+        "q": Asked(whole, lambda p, known: plan_query(whole, p, known)),
+        "new": Asked(query, lambda p, known: plan_query(query, p, known)),
+    }
     taken = take_up(begun.durable, now, 3, "1")
     assert "q" not in taken.notes
     filled = fill(taken, now, begun.durable, lambda ids: snapshot(pipeline, 2), 2)

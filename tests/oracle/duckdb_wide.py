@@ -15,6 +15,8 @@ from duckdb_oracle import Answer, _ceil, _connection, _load, exact_averages
 from generate_wide import INNER_COLUMNS, SPLIT, TABLE_KINDS, WideCase, WideQuery, WideSource
 
 FOREVER = 2**62
+NEVER_LEAVES = 10**17
+"""An instant (microseconds) after every one of a case."""
 Stay = tuple[WideSource, int, int | None]
 Result = tuple[int, str | None, tuple[Any, ...]]
 _NAN = float("nan")
@@ -207,18 +209,31 @@ class _Level:
         """The contents; beside INTERNAL windows with the span [enters, leaves) in which the window shows each row."""
         if external or s.window == "table" or not any(o.internal for o in self.query.sources):
             return self._contents(s, t)
-        length, tick = s.length * self.case.unit, 1 if self.case.options.bounds == "start" else 0
-        last = self.case.options.granule if self.case.options.bounds == "closed" else tick
-        enters, leaves = f"moment + {tick}", f"moment + {length + last}"
+        enters, leaves = self._span(s)
         if s.timed:
             step, origin = self._beat(s)
             enters, leaves = (_tick(e, step, origin) for e in (enters, leaves))
         if beats := [self._beat(o) for o in self.query.sources if _sliding(o)]:
             enters, leaves = (f"least({', '.join(_tick(e, *b) for b in beats)})" for e in (enters, leaves))
-        spans = f"SELECT *, {enters} AS enters, {leaves} AS leaves FROM "
-        if not s.internal:
-            return f"{spans} ({self._contents(s, t)})"
-        return f"SELECT * FROM ({spans} {s.stream}) WHERE enters <= {t} AND enters < leaves"
+        spans = f"SELECT *, {enters} AS enters, {leaves} AS leaves FROM {s.stream}"
+        there = "" if s.internal else f" AND {t} < leaves"
+        return f"SELECT * FROM ({spans}) WHERE enters <= {t} AND enters < leaves{there}"
+
+    def _span(self, s: WideSource) -> tuple[str, str]:
+        """When a row enters a window and leaves it, SLIDE in time apart."""
+        options = self.case.options
+        match s.window:
+            case "unbounded":
+                return "moment", str(NEVER_LEAVES)
+            case "now":
+                return "moment", f"moment + {options.granule}"
+            case "rows":
+                part = f"PARTITION BY {', '.join(s.by)}" if s.by else ""
+                later = f"lead(moment, {s.length}) OVER ({part} ORDER BY moment, pos)"
+                return "moment", f"coalesce({later}, {NEVER_LEAVES})"
+        tick = 1 if options.bounds == "start" else 0
+        last = options.granule if options.bounds == "closed" else tick
+        return f"moment + {tick}", f"moment + {s.length * self.case.unit + last}"
 
     def _contents(self, s: WideSource, t: int) -> str:
         options, length = self.case.options, s.length * self.case.unit
@@ -369,7 +384,12 @@ def _tick(t: str, step: int, origin: int) -> str:
     return f"{t} + (({origin} - ({t})) % {step} + {step}) % {step}"
 
 
+_DECIMAL_ORDER = re.compile(r"((?:MEDIAN|QUANTILE_CONT)\()(DISTINCT )?(\w+\.m)\b")
+"""Between two decimals DuckDB's own is a DECIMAL of their scale, cut; here it is a DOUBLE."""
+
+
 def _in_duckdb(text: str) -> str:
     text = exact_averages(text).replace(" DIV ", " // ").replace("QUANTILE(", "QUANTILE_CONT(")
+    text = _DECIMAL_ORDER.sub(r"\1\2CAST(\3 AS DOUBLE)", text)
     text = text.replace("LEFT SEMI JOIN", "SEMI JOIN").replace("LEFT ANTI JOIN", "ANTI JOIN")
     return re.sub(r"COLLECT\((\S+?)\)", r"COALESCE(list_sort(list(\1) FILTER (\1 IS NOT NULL)), [])", text)

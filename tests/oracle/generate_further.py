@@ -164,11 +164,12 @@ def _aggregated(rng: Random, draw: Draw, call: Call) -> Shape:
 # --- INTERNAL windows -------------------------------------------------------------------------------------------------
 
 
-def internal(rng: Random) -> WideQuery:
-    """Results over INTERNAL windows stay: of selections, joins and aggregates (thesis 3.3.2)."""
+def internal(rng: Random, windows: Callable[[Random, int, bool], list[WideSource]] | None = None) -> WideQuery:
+    """Results over INTERNAL windows stay: of selections, joins and aggregates (thesis 3.3.2). ``windows``: how many,
+    and whether they are on results."""
     form = rng.choice(("select", "join", "join", "three", "exists", "union", "table", "result"))
     count = {"select": 1, "table": 1, "result": 1, "three": 3}.get(form, 2)
-    sources = _internal_sources(rng, count, form == "result")
+    sources = (windows or _internal_sources)(rng, count, form == "result")
     condition = {"three": f"{link(rng, 'a', 'b')} AND {link(rng, 'b', 'c')}", "table": "a.k = r.k"}.get(form, "TRUE")
     if count == 2:
         condition = rng.choice((link(rng, "a", "b"), "a.v < b.v", "b.v - a.v BETWEEN -1 AND 1"))

@@ -78,18 +78,19 @@ class WideSource:
         """The window as CQL writes it."""
         word = UNIT_WORDS[unit]
         slide = f" SLIDE {self.slide}{f' {word}' if self.timed else ''}" if self.slide else ""
+        stays = " INTERNAL" if self.internal else ""
         match self.window:
             case "table":
                 return ""
             case "now":
-                return " [NOW]"
+                return f" [NOW{stays}]"
             case "unbounded":
-                return " [UNBOUNDED]"
+                return f" [UNBOUNDED{stays}]"
             case "rows":
                 head = f"PARTITION BY {', '.join(self.by)} " if self.by else ""
-                return f" [{head}ROWS {self.length}{slide}]"
+                return f" [{head}ROWS {self.length}{slide}{stays}]"
             case _:
-                return f" [RANGE {self.length} {word}{slide}{' INTERNAL' if self.internal else ''}]"
+                return f" [RANGE {self.length} {word}{slide}{stays}]"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from generate import Case
 from generate_further import draw_further_case, draw_repeating_case
+from generate_internal import draw_beside_case, draw_internal_case
 from generate_wide import WideCase, draw_wide_case
 from test_local_matches import answered_until, difference, rows_of
 from user_aggregates import PLAIN, with_code
@@ -24,6 +25,8 @@ from muntin.local.runtime import LocalPipeline
 from muntin.plan.nodes import BoundQuery, TableScan, walk
 from muntin.reference import ResultRow, run
 from muntin.verify.arrow import to_table
+
+DRAWS = [draw_wide_case, draw_further_case, draw_repeating_case, draw_internal_case, draw_beside_case]
 
 MOST_UNSUPPORTED = 0.02
 """Share of the drawn cases that the planner may refuse."""
@@ -97,13 +100,14 @@ def test_cases_that_once_differed(seed: int) -> None:
     assert check(seed) == "PASS"
 
 
-@pytest.mark.parametrize("seed", [15, 31, 46, 74, 99, 100, 137, 143, 150, 325, 362, 585, 1125, 1231])
+@pytest.mark.parametrize("seed", [15, 31, 46, 74, 99, 100, 137, 143, 150, 325, 362, 585, 877, 1125, 1231])
 def test_further_cases_that_once_differed(seed: int) -> None:
     """15, 100: EXISTS over INTERNAL windows asks whether both rows were in their windows together. 31, 46: results of
     one instant come into a window of rows in the order of their values, on however many shards. 74, 137: INTERNAL on
     a window on results. 99: rows that leave an INTERNAL window mark instants. 143: a change of a value that is not
     shown is one result more. 362: updates of a non-retroactive table alone start no answers. 585: rows come into a
-    window of rows that slides in time at its own ticks, also at the end of input. 1125: with bounds="start"
+    window of rows that slides in time at its own ticks, also at the end of input. 877: rows of two batches that start
+    at one tick leave a join at different ones. 1125: with bounds="start"
     time ends a microsecond earlier for a window on results. 1231: a query whose results are windowed has its first
     answer at its own first row. 150, 325: FIRST and LAST in a scalar
     sub-query."""
@@ -119,8 +123,14 @@ def test_first_and_last_are_not_by_the_time_of_another_window() -> None:
 def test_local_equals_reference_on_what_the_wide_draw_leaves_out(block: int) -> None:
     found = Counter(check(seed, draw_further_case) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= 3, (
-        "INTERNAL and external windows around EXISTS, FIRST and LAST over windows on results"
+        "FIRST and LAST over windows on results"
     )
+
+
+@pytest.mark.parametrize("draw", [draw_internal_case, draw_beside_case])
+def test_local_equals_reference_with_internal_windows_of_every_kind(draw: Callable[[int], WideCase]) -> None:
+    found = Counter(check(seed, draw) for seed in range(60))
+    assert found["UNSUPPORTED"] == 0
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -136,7 +146,7 @@ def test_local_equals_reference(block: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [draw_wide_case, draw_further_case, draw_repeating_case])
+@pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("block", range(8))
 def test_local_equals_reference_on_many(block: int, draw: Callable[[int], WideCase]) -> None:
     for seed in range(300 + block * 125, 300 + block * 125 + 125):

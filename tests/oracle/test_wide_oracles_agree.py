@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from duckdb_wide import wide_answers, wide_rows
 from generate_further import draw_further_case, draw_repeating_case
+from generate_internal import draw_internal_case
 from generate_wide import WideCase, draw_wide_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +54,12 @@ def test_reference_equals_duckdb(block: int) -> None:
 def test_reference_equals_duckdb_on_what_the_wide_draw_leaves_out(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed, draw_further_case)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_reference_equals_duckdb_with_internal_windows_of_every_kind(block: int) -> None:
+    for seed in range(block * 30, block * 30 + 30):
+        check(seed, draw_internal_case)
 
 
 @pytest.mark.parametrize("block", range(3))

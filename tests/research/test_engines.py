@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.optimizer import cost
+from muntin.optimizer import Strategy
+from muntin.research.engines import choose as engines_choice
 from muntin.research.engines import naive, product_runs
 from muntin.research.engines.choose import (
     NEGATION,
@@ -86,18 +87,22 @@ def test_equal_answers_notices_one_wrong_instant() -> None:
     assert not equal_answers([point]).ok
 
 
-def counted(work: int, rows: list[int], settled: str = "nt") -> product_runs.Counted:
+def counted(work: int, rows: list[int]) -> product_runs.Counted:
     changes = pa.table({"n": rows})
     totals = product_runs.Totals(work, 0, 0, 0, 0, 0.0)
-    return product_runs.Counted(settled, totals, changes, np.array(rows))
+    return product_runs.Counted(totals, changes, np.array(rows))
 
 
 def test_the_product_s_own_choice_is_held_against_the_better_rival() -> None:
-    runs = {"upa": counted(5, [1, 2]), "nt": counted(10, [2, 1]), "direct": counted(20, [1, 2])}
-    near, far = (product_runs.ProductPoint(10, {**runs, "auto": counted(w, [1, 2])}, {"nt": 7.0}) for w in (11, 12))
-    assert product_runs.own_choice([near]).ok
+    """It is the project's promise: what it takes when told what was measured either holds or fails."""
+    runs = {"upa": counted(12, [1, 2]), "nt": counted(10, [2, 1]), "direct": counted(20, [1, 2])}
+    near = product_runs.ProductPoint(10, runs, {"upa": 9.0, "nt": 7.0, "direct": 8.0}, {"upa": 1.0, "nt": 2.0})
+    far = replace(near, window=20, estimates={"upa": 6.0, "nt": 7.0, "direct": 8.0})
+    check = product_runs.own_choice([near])
+    assert check.ok and not check.reason and "at most 1.00 of the best of all" in check.measured
     check = product_runs.own_choice([near, far])
-    assert not check.ok and "auto 12" in check.reason and "at most 2.40 of the best of all" in check.measured
+    assert not check.ok and not check.reason and "1.20 (window 20: upa)" in check.measured
+    assert "1.20 of the better of its nt and direct (window 10: upa)" in product_runs.unmeasured_note([near])
     assert product_runs.equal_strategies([near]).ok  # the order inside an instant does not matter
     assert not product_runs.equal_strategies([near], [np.array([1, 2])]).ok
     wrong = replace(near, runs={**near.runs, "nt": counted(10, [2, 2])})
@@ -160,10 +165,10 @@ def test_choices() -> None:
 
 
 def test_the_choice_follows_the_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever strategy the product settles on is the engine that is run."""
+    """Whatever strategy is the cheapest is the engine that is run."""
     trace = synthetic(3000, 2)
-    for strategy, kind in (("nt", k.HASH), ("direct", k.LIST), ("upa", k.CALENDAR)):
-        monkeypatch.setattr(cost, "choose_strategy", lambda query, known, s=strategy: s)
+    for strategy, kind in ((Strategy.NT, k.HASH), (Strategy.DIRECT, k.LIST), (Strategy.UPA, k.CALENDAR)):
+        monkeypatch.setattr(engines_choice, "cheapest", lambda root, known, s=strategy: s)
         assert choose(join_question(2), trace, 500).kind == kind
 
 

@@ -415,7 +415,7 @@ UNARY_NAMES = {"neg", "abs", "floor", "ceil", "sqrt", "sign", "not", "is_null", 
                "length", "trim", "ltrim", "rtrim"}  # fmt: skip
 DATED = {fn: ([DATE], I32) for fn in ("year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear")}
 DATED |= {fn: ([TS], I32) for fn in ("hour", "minute", "second")}
-DATED |= {"date_trunc": ([STR, TS], TS), "at_time_zone": ([TS, STR], pa.timestamp("us"))}
+DATED |= {"date_trunc": ([STR, TS], TS), "add_months": ([TS, I32], TS), "at_time_zone": ([TS, STR], pa.timestamp("us"))}
 
 
 def test_parts_of_dates_and_clocks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,41 @@ def test_a_rate_given_at_a_restart_leaves_the_windows(
     assert "Vertices with state" in CliRunner().invoke(app, ["state", str(tmp_path / "cp")]).stdout
 
 
+def test_metrics_say_since_when_windows_fill(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a query that is refilled beside one that goes on: batch, time of day and watermark, and so after a restart."""
+    text = "SELECT k, COUNT(*) AS n FROM a [RANGE {} SECONDS] GROUP BY k"
+    source = feed("a").put(events(1, 0, 30, 60))
+    began = time.time_ns() // 1000
+
+    def started(length: int, **options: Any) -> Any:
+        session = session_over(spark, {"a": source}, {})
+        session.sql(text.format(8), name="kept").write("blackhole")
+        session.sql(text.format(length), name="edited").write("blackhole")
+        running = session.start(str(tmp_path / "cp"), "available_now", **options)
+        running.await_termination()
+        return running
+
+    first = started(9).metrics()
+    assert {m.since.batch for m in first.queries.values()} == {0} and first.since.watermark is None
+    assert began < first.since.at < time.time_ns() // 1000
+    source.put(events(2, 30, 30, 60))
+    with caplog.at_level("WARNING", "muntin"):
+        second = started(10, on_change="refill").metrics()
+    assert second.queries["kept"].since == first.queries["kept"].since
+    assert second.queries["edited"].since.batch == 1 and second.queries["edited"].since.at > first.since.at
+    assert second.queries["edited"].since.watermark == first.watermark and second.since.batch == 1
+    assert "begin anew in batch 1 with empty windows, without rows from before 1970-01-01 00:00:2" in caplog.text
+    source.put(events(3, 60, 30, 60))
+    third = started(10).metrics()
+    assert third.queries["edited"].since == second.queries["edited"].since
+    assert (third.batches, third.rows, third.batch) == (1, 60, 2), "a restart counts from 0"
+    found = held(tmp_path / "cp")["queries"]
+    assert [found[n]["since"] for n in ("kept", "edited")] == [0, 1]
+    assert found["edited"]["watermark"] == first.watermark
+
+
 PAIRS = "SELECT x.j AS a, x.v AS b, y.v AS c FROM a x [RANGE 20 SECONDS], b y [RANGE 20 SECONDS] WHERE x.k = y.k"
 FRESH = {
     "counts": "SELECT j, COUNT(*) AS n, SUM(v) AS s FROM a [RANGE 12 SECONDS] WHERE k IS NOT NULL GROUP BY j",
@@ -103,7 +139,7 @@ def test_a_new_query_takes_up_the_rows_that_others_keep(
         for name, text in FRESH.items():
             session.sql(text, name=name).write("parquet", str(tmp_path / out / name))
         run(session, tmp_path / checkpoint)
-        assert session.queries["counts"].metrics().since == 0
+        assert session.queries["counts"].metrics().since.batch == 0
     assert {q["since"] for q in held(tmp_path / "cp")["queries"].values()} == {0}
     for name in FRESH:
         tables = [spark.read.parquet(str(tmp_path / o / name)).drop("batch").toArrow() for o in ("late", "always")]

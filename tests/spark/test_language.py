@@ -45,6 +45,8 @@ QUERIES = {
     "b [RANGE 4 SECONDS SLIDE 2 SECONDS] y WHERE y.j = x.j AND NOT EXISTS (SELECT 1 FROM b [RANGE 2 SECONDS SLIDE 2 "
     "SECONDS] z WHERE z.k = y.k AND z.v > x.v))",
     "partly internal": "SELECT x.k, y.v FROM a [RANGE 3 SECONDS INTERNAL] x, b [RANGE 6 SECONDS] y WHERE x.j = y.j",
+    "internal rows": "SELECT x.k, y.v FROM a [ROWS 4 INTERNAL] x, b [PARTITION BY k ROWS 2] y WHERE x.j = y.j AND "
+    "EXISTS (SELECT 1 FROM b [RANGE 3 SECONDS INTERNAL] z WHERE z.j = x.j)",
     "clock": "SELECT DATE_TRUNC('minute', ts) AS minute, SECOND(ts) % 10 AS s, COUNT(*) AS n FROM a [RANGE 9 SECONDS] "
     "WHERE name NOT LIKE '/_%' ESCAPE '/' GROUP BY DATE_TRUNC('minute', ts), SECOND(ts) % 10",
     "moving": "SELECT k, sum_of(v) AS total FROM b [RANGE 12 SECONDS SLIDE 2 SECONDS] GROUP BY k",

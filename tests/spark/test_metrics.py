@@ -6,6 +6,7 @@ import pytest
 
 from muntin.core.errors import ConfigError
 from muntin.core.time import DAY, FOREVER, NEVER, SECOND
+from muntin.dataflow.durable import Since
 from muntin.spark.metrics import add_up, combine
 from muntin.spark.run import check_tau
 
@@ -53,3 +54,24 @@ def test_a_trigger_longer_than_tau_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"trigger '11 seconds' is longer than tau, 10 seconds.*shorten the trigger"):
         check_tau("11 seconds", 10 * SECOND)
     check_tau("11 seconds", None)
+
+
+def test_what_queries_share_counts_once() -> None:
+    """Rows, late rows and rows of state of the pipeline are no sums over its queries."""
+    own = {"rows": 10, "late": 3, "state_rows": 7, "watermark": 5, "now": NOW}
+    found = combine(0, [{"": {"rows": 10, "late": 3, "state_rows": 7}, "a": own, "b": own}])
+    run = add_up(None, 0, found, {"one": "a", "two": "b"})
+    assert (run.rows, run.late, run.state_rows) == (10, 3, 7)
+    assert [(m.rows, m.late, m.state_rows) for m in run.queries.values()] == [(10, 3, 7)] * 2
+
+
+def test_the_pipelines_watermark_is_what_all_queries_have_answered() -> None:
+    found = combine(0, [{"a": {"watermark": 5, "now": NOW}, "b": {"watermark": NEVER, "now": NOW}}])
+    assert add_up(None, 0, found, {"one": "a"}).watermark == 5
+    assert add_up(None, 0, found, {"one": "a", "two": "b"}).watermark is None
+
+
+def test_since_when_the_windows_fill() -> None:
+    since = {"old": Since(0, 100, None), "new": Since(7, 900, 50)}
+    run = add_up(None, 9, combine(9, [{"a": {"rows": 1}}]), {"old": "a", "new": "b"}, since=since)
+    assert {n: m.since for n, m in run.queries.items()} == since and run.since == since["new"]

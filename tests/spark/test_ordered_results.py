@@ -51,9 +51,9 @@ def test_a_dataframe_and_the_command(spark: Any, source: Feed) -> None:
     assert [(r["ts"], r["k"], r["name"]) for r in other.to_df().toArrow().to_pylist()] == shown
     for query in (known, other):
         assert query.physical.order
-        printed = first_rows(query.to_df(), 12, ordered=True).to_pylist()
+        printed = first_rows(query.to_df(), query.physical, 12).to_pylist()
         assert [(r["ts"], r["k"], r["name"]) for r in printed] == shown[:13]
-    assert len(first_rows(known.to_df(), 0, ordered=True)) == len(rows)
+    assert len(first_rows(known.to_df(), known.physical, 0)) == len(rows)
 
 
 def test_sinks(spark: Any, source: Feed, tmp_path: Path) -> None:

@@ -116,6 +116,11 @@ TIMES = [
     "convert_timezone('Europe/Rome', ts)", "TRY_CAST(t AS TIMESTAMP)", "TRY_CAST(t AS DATE)", "EXTRACT(DOW FROM ts)",
     "TO_DATE(ts)", "HOUR(CAST(t AS TIMESTAMP))", "COALESCE(ts, CAST(z AS TIMESTAMP))",
     "CAST(CAST(ts AS DATE) AS TIMESTAMP)",
+    "ts - INTERVAL '1' MONTH", "ts - INTERVAL 14 MONTHS", "ts - INTERVAL 2 YEARS", "z - INTERVAL 1 MONTH",
+    "d - INTERVAL 1 MONTH", "CASE WHEN YEAR(ts) < 9999 THEN ts + INTERVAL 1 MONTH END",
+    "CASE WHEN YEAR(z) < 9999 THEN z + INTERVAL 8 MONTHS END", "CASE WHEN YEAR(d) < 9999 THEN INTERVAL 1 YEAR + d END",
+    "DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss.SSS')", "DATE_FORMAT(ts, 'EEE, d MMM yy h:m:s a SSSSSS')",
+    "DATE_FORMAT(d, 'EEEE MMMM D DDD y M H hh')", "DATE_FORMAT(ts, 'yyyyMMdd''T''HHmmss S ''it''''s''')",
 ]  # fmt: skip
 OURS_ALONE = [
     "w DIV m", "w DIV w",

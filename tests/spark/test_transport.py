@@ -201,8 +201,10 @@ def test_equal_queries_and_equal_inputs_travel_once() -> None:
 
 
 def test_metrics_add_up() -> None:
-    one = {"": {"rows": 5, "bad": 1}, "sig": {"late": 1, "results": 2, "state_rows": 3, "watermark": 50, "now": 80}}
-    two = {"sig": {"late": 0, "results": 4, "state_rows": 5, "watermark": 50, "now": 80}, "": {"state_bytes": 9}}
+    sig = {"late": 1, "results": 2, "state_rows": 3, "watermark": 50, "now": 80}
+    one = {"": {"rows": 5, "bad": 1, "late": 1}, "sig": sig}
+    sig2 = {"late": 0, "results": 4, "state_rows": 5, "watermark": 50, "now": 80}
+    two = {"sig": sig2, "": {"state_rows": 8, "state_bytes": 9}}
     found = combine(7, [json.loads(json.dumps(one)), two])
     assert found["sig"] == Metrics(7, late=1, results=6, state_rows=8, watermark=50, lag=30)
     run = add_up(add_up(None, 6, found, {"q": "sig"}), 7, found, {"q": "sig"})

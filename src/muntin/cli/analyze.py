@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from muntin.cli.job import Source
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError
+from muntin.core.schema import Schema
 from muntin.core.time import ALWAYS
 from muntin.plan.catalog import Stream
 
@@ -27,17 +28,17 @@ def analyze(bound: BoundQuery, plan: QueryPlan, inputs: Inputs, form: str) -> st
     tables = {t.name: t for t in inputs.tables}
     streams = {s.name: s for s in inputs.streams}
     rows = {
-        s.name: _feed(tables[s.name], s) if s.name in tables else _read(streams[s.name], s) for s in plan.streams
+        s.name: _feed(tables[s.name], s) if s.name in tables else _read(streams[s.name], s.schema)
+        for s in plan.streams
     }
     return explain_as(form, bound, plan, measured=run(plan, rows))
 
 
-def _read(part: Source, stream: Stream) -> pa.Table:
+def _read(part: Source, schema: Schema) -> pa.Table:
     if part.format != "parquet" or part.path is None or "://" in part.path:
         raise ConfigError(f"{part.name}: --analyze reads local Parquet files; this one needs Spark")
-    names = [n for n in stream.schema.names if not n.startswith("__")]
-    rows = ds.dataset(part.path, format="parquet").to_table(columns=names)
-    return rows.cast(pa.schema([f for f in stream.schema.to_arrow() if f.name in names]))
+    rows = ds.dataset(part.path, format="parquet").to_table(columns=list(schema.names))
+    return rows.cast(schema.to_arrow())
 
 
 def _feed(part: Source, stream: Stream) -> pa.Table:
@@ -47,6 +48,7 @@ def _feed(part: Source, stream: Stream) -> pa.Table:
             f"{part.name}: --analyze takes static tables alone, this one changes; register its updates with "
             "session.table and call query.explain(analyze=True)"
         )
-    rows = _read(part, stream)
-    at = pa.array(np.full(len(rows), ALWAYS, np.int64))
-    return rows.append_column("__at", at).append_column("__add", pa.array(np.ones(len(rows), bool)))
+    *own, at, add = stream.schema.fields
+    rows = _read(part, Schema(tuple(own)))
+    times = pa.array(np.full(len(rows), ALWAYS, np.int64))
+    return rows.append_column(at.name, times).append_column(add.name, pa.array(np.ones(len(rows), bool)))

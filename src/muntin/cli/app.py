@@ -211,7 +211,7 @@ def sql(
         try:
             wiring.register(session, inputs, live=False)
             query_ = session.sql(text, name="query", **chosen)
-            rows = wiring.first_rows(query_.to_df(), limit, ordered=bool(query_.physical.order))
+            rows = wiring.first_rows(query_.to_df(), query_.physical, limit)
             dropped = wiring.dropped(query_.metrics())
         finally:
             session.spark.stop()

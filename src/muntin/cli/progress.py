@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from muntin.cli.show import instant
+from muntin.core.time import instant_text
 
 LOG_EVERY = 10.0
 """Seconds between lines where the output is no terminal."""
@@ -102,10 +103,7 @@ def line(numbers: Mapping[str, Any], rows_per_s: float) -> str:
 def _watermark(us: Any) -> str:
     if isinstance(us, datetime):
         return instant(us)
-    # Years that datetime can hold; anything else means "none yet" or "complete".
-    if not isinstance(us, int) or not -62_135_596_800_000_000 < us < 253_402_300_800_000_000:
-        return "-"
-    return instant(datetime.fromtimestamp(us // 1_000_000, tz=UTC).replace(microsecond=us % 1_000_000))
+    return instant_text(us) if isinstance(us, int) else "-"
 
 
 def _lag(us: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.cli.show import as_table, console
+from muntin.core.time import instant_text
 from muntin.spark.inspect import CheckpointState
 
 
@@ -33,9 +34,14 @@ def show_state(found: CheckpointState, form: str) -> None:
 def _query(name: str, query: Any) -> dict[str, Any]:
     options = ", ".join(f"{k}={v}" for k, v in query["options"].items() if v != _DEFAULTS.get(k))
     return {
-        "query": name, "root": query["root"][:8], "windows since batch": query["since"], "options": options,
+        "query": name, "root": query["root"][:8], "windows since batch": query["since"],
+        "started at (UTC)": _when(query["at"]), "without rows before": _when(query["watermark"]), "options": options,
         "text": " ".join(query["text"].split()),
     }  # fmt: skip
+
+
+def _when(us: int | None) -> str:
+    return "-" if us is None else instant_text(us)
 
 
 _DEFAULTS = {

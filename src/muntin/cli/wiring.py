@@ -18,6 +18,7 @@ from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
+    from muntin.dataflow.graph import QueryPlan
     from muntin.session import Session
 
 
@@ -131,25 +132,29 @@ def options_of(part: QueryPart) -> dict[str, Any]:
     return part.options.model_dump(exclude_none=True)
 
 
-def first_rows(df: Any, limit: int, ordered: bool = False) -> pa.Table:
+def first_rows(df: Any, plan: QueryPlan, limit: int) -> pa.Table:
     """The first ``limit`` rows of a batch answer and one more if there is one (all for 0): in order of time, '-' first.
 
-    Ties are as the query orders them (``ordered``: it ends with ORDER BY ... LIMIT), else by the columns from left to
-    right, so that the same answer prints the same.
+    Ties are as the query orders them (ORDER BY ... LIMIT), else by the columns from left to right, so that the same
+    answer prints the same.
     """
-    time, sign = ("_ts" if "_ts" in df.columns else "ts"), ("_op" if "_op" in df.columns else "op")
-    if ordered:  # the rows of an instant come from one task, in their order
+    time, sign = plan.time_column, plan.op_column
+    if plan.order:  # the rows of an instant come from one task, in their order
         place = next(n for n in (f"row{i}" for i in range(len(df.columns) + 1)) if n not in df.columns)
-        placed = df.selectExpr("*", f"monotonically_increasing_id() AS `{place}`").orderBy(f"`{time}`", place)
+        placed = df.selectExpr("*", f"monotonically_increasing_id() AS `{place}`").orderBy(_quoted(time), place)
         rows: pa.Table = (placed.limit(limit + 1) if limit else placed).drop(place).toArrow()
         return rows
     # Spark cannot order by maps.
     others = [n for n, kind in df.dtypes if n not in (time, sign) and "map<" not in kind]
-    keys = [time, *([sign] if sign in df.columns else []), *others]
+    keys = [time, *([] if sign is None else [sign]), *others]
     # '+' sorts before '-', but inside an instant rows leave before others enter.
-    sorted_ = df.orderBy(*(f"`{k}`" for k in keys), ascending=[k != sign for k in keys])
+    sorted_ = df.orderBy(*map(_quoted, keys), ascending=[k != sign for k in keys])
     rows = (sorted_.limit(limit + 1) if limit else sorted_).toArrow()
     return rows
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def dropped(metrics: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from muntin.core.calendar import Months, Span
 from muntin.core.time import DAY, HOUR, MILLISECOND, MINUTE, SECOND, WEEK
 
 _UNITS = (
@@ -15,8 +16,11 @@ _UNITS = (
 )
 
 
-def span_text(microseconds: int) -> str:
-    """The length in the largest unit that divides it, as CQL writes it: ``10 MINUTES``."""
-    size, word = next((s, w) for s, w in _UNITS if microseconds % s == 0)
-    count = microseconds // size
+def span_text(span: Span) -> str:
+    """The length in the largest unit that divides it, as CQL writes it: ``10 MINUTES``, ``1 YEAR``."""
+    if isinstance(span, Months):
+        count, word = (span.count // 12, "YEAR") if span.count % 12 == 0 else (span.count, "MONTH")
+    else:
+        size, word = next((s, w) for s, w in _UNITS if span % s == 0)
+        count = span // size
     return f"{count} {word}" if count == 1 else f"{count} {word}S"

@@ -7,6 +7,8 @@ above the windows works on intervals and knows nothing of SLIDE.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +37,14 @@ WEEK = 7 * DAY
 
 MAX_SPAN = 10_000 * 366 * DAY
 """Longest RANGE or SLIDE accepted (10,000 years): keeps ``ts + span`` inside int64 for every date Spark can hold."""
+
+
+def instant_text(us: int) -> str:
+    """``2013-01-01 10:15:00``, in UTC, with fractions only where there are any; ``-`` beyond the years 1 to 9999."""
+    if not -62_135_596_800_000_000 < us < 253_402_300_800_000_000:
+        return "-"
+    text = (datetime(1970, 1, 1) + timedelta(microseconds=us)).isoformat(sep=" ")
+    return text.rstrip("0") if "." in text else text
 
 
 def ceil_to(ts: Instants, step: int, origin: int = 0) -> Instants:

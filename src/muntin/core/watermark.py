@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import FOREVER, NEVER, SECOND
+
+FRESH = 0.3
+"""Weight of the newest batch in a source's rate."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,8 @@ class Header:
     ``rows``: rows with a usable event time, before WHERE; ``min_ts``, ``max_ts``, ``mid_ts`` (median): their event
     times
     in microseconds (meaningless when ``rows`` is 0); ``bad``: rows dropped for a NULL or unreadable event time;
-    ``heartbeat``: event time that is known to be complete.
+    ``heartbeat``: event time that is known to be complete. ``late``: rows that some query left out for coming too late;
+    ``late_by_query``: those that each query left out, by its number (() where there are none).
     """
 
     source: int
@@ -27,6 +31,8 @@ class Header:
     mid_ts: int = NEVER
     bad: int = 0
     heartbeat: int = NEVER
+    late: int = 0
+    late_by_query: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,12 @@ class SourceClock:
     first_ts: int = FOREVER
     last_row_at: int = NEVER
     heartbeat: int = NEVER
+    rate: float = 0.0
+    """Rows per second of event time of late, as a hint to the planner (0: not known)."""
+    step: float = 0.0
+    """Seconds of event time that a batch brought of late."""
+    waiting: int = 0
+    """Rows since the rate was last measured, while time stood."""
 
     def advance(self, headers: Sequence[Header], now: int, since: int = NEVER) -> SourceClock:
         """The clock after one batch at processing time ``now`` of a run that began at ``since``; never moves back.
@@ -67,7 +79,16 @@ class SourceClock:
             first_ts=min([self.first_ts, *(h.min_ts for h in live)]),
             last_row_at=self._seen(now, now),
             heartbeat=beats,
+            **self._measured(sum(h.rows for h in live), highest, min(h.min_ts for h in live)),
         )
+
+    def _measured(self, rows: int, highest: int, lowest: int) -> dict[str, Any]:
+        """Rate and step with a batch of rows, smoothed over batches."""
+        rows += self.waiting
+        moved = (highest - (lowest if self.top_ts == NEVER else self.top_ts)) / SECOND
+        if moved <= 0:
+            return {"waiting": rows}
+        return {"waiting": 0, "rate": _blend(self.rate, rows / moved), "step": _blend(self.step, moved)}
 
     def _seen(self, at: int, now: int) -> int:
         """Processing time of the last row, ``at``, or of the first batch; kept only where idleness is asked about."""
@@ -86,6 +107,10 @@ class SourceClock:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _blend(old: float, new: float) -> float:
+    return round(new if old == 0 else (1 - FRESH) * old + FRESH * new, 6)
 
 
 def lost(headers: Sequence[Header], before: int) -> dict[int, tuple[int, int]]:

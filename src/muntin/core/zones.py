@@ -24,6 +24,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.core.calendar import Span, multiple_at_or_after, multiples
 from muntin.core.time import DAY, FOREVER, MINUTE, Instants, ceil_to
 
 _BEGIN = -(2**63)
@@ -113,22 +114,21 @@ def _bisect(rules: ZoneInfo, low: datetime, high: datetime) -> datetime:
     return high
 
 
-def tick_at_or_after(at: Instants, step: int, origin: int, name: str | None) -> Instants:
+def tick_at_or_after(at: Instants, step: Span, origin: int, name: str | None) -> Instants:
     """The first multiple of ``step`` (from ``origin``) at or after each of ``at``, on the clock of a zone (None: UTC).
 
     FOREVER stays. See ``Zone.ceil``.
     """
-    return ceil_to(at, step, origin) if name is None else zone(name).ceil(at, step, origin)
+    return ceil_to(at, step, origin) if name is None and isinstance(step, int) else zone(name).ceil(at, step, origin)
 
 
-def ticks_between(low: int, high: int, step: int, origin: int, name: str | None) -> Instants:
+def ticks_between(low: int, high: int, step: Span, origin: int, name: str | None) -> Instants:
     """Every multiple in [low, high), ascending, as ``tick_at_or_after`` finds them. Cost: their number."""
     if name is None:
-        first = int(ceil_to(np.array([low], np.int64), step, origin)[0])
-        return np.arange(first, high, step, dtype=np.int64)
+        return multiples(low, high, step, origin)
     clock = zone(name)
     begin, end = clock.wall(np.array([low, high], np.int64)).tolist()
-    readings = np.arange(int(ceil_to(np.array([begin], np.int64), step, origin)[0]), end + 1, step, dtype=np.int64)
+    readings = multiples(begin, end + 1, step, origin)
     found = clock.reach(readings)
     return found[(clock.local(found) == readings) & (found >= low) & (found < high)]
 
@@ -184,17 +184,17 @@ class Zone:
         found: NDArray[np.int64] = np.searchsorted(self.floor, shown, "right") - 1
         return found
 
-    def ceil(self, at: Instants, step: int, origin: int = 0) -> Instants:
+    def ceil(self, at: Instants, step: Span, origin: int = 0) -> Instants:
         """The first instant at or after each of ``at`` at which the clock shows a multiple of ``step`` (counted from
         the reading ``origin``) for the first time.
 
         A multiple that the clock skips is left out, one that it shows twice counts at its first. FOREVER stays.
         """
         ends = at == FOREVER
-        shown = ceil_to(self.wall(np.where(ends, 0, at)), step, origin)
+        shown = multiple_at_or_after(self.wall(np.where(ends, 0, at)), step, origin)
         found = self.reach(shown)
         while (skipped := self.local(found) != shown).any():
-            shown = np.where(skipped, ceil_to(self.wall(found), step, origin), shown)
+            shown = np.where(skipped, multiple_at_or_after(self.wall(found), step, origin), shown)
             found = self.reach(shown)
         return np.where(ends, FOREVER, found)
 

@@ -20,7 +20,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from muntin.cql.durations import parse_duration
+from muntin.cql.durations import parse_span
 
 WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM", "ISTREAM_RESTORE", "RSTREAM_RESTORE", "WSTREAM_RESTORE")
 RESTORED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
@@ -81,7 +81,9 @@ class CqlParser(SparkParser):
 
     FUNCTIONS = {  # noqa: RUF012
         # not AT TIME ZONE: that gives what a clock shows
-        k: v for k, v in SparkParser.FUNCTIONS.items() if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP")
+        k: v
+        for k, v in SparkParser.FUNCTIONS.items()
+        if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT")  # whose letters would be translated
     }
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
@@ -337,7 +339,7 @@ class CqlParser(SparkParser):
 
     def _parse_window_body(self) -> WindowSpec:
         if self._match_text_seq("NOW"):
-            return WindowSpec(kind="now")
+            return self._internal(WindowSpec(kind="now"))
         if self._match_text_seq("UNBOUNDED") or self._match_text_seq("RANGE", "UNBOUNDED"):
             return self._internal(WindowSpec(kind="unbounded"))
         partition = self._parse_csv(self._parse_column) if self._match(TokenType.PARTITION_BY) else None
@@ -380,10 +382,10 @@ class CqlParser(SparkParser):
         if not self._curr:
             self.raise_error(f"the window is not closed: ] is missing; {WINDOWS_HELP}", first)
         try:
-            span = parse_duration(_COMMENT.sub(" ", self.sql[first.start : last.end + 1]))
+            span = parse_span(_COMMENT.sub(" ", self.sql[first.start : last.end + 1]))
         except ValueError as e:
             raise CqlParseError(str(e), first.start, last.end + 1) from None
-        literal = exp.Literal(this=str(span), is_string=False)
+        literal = exp.Literal(this=str(span) if isinstance(span, int) else f"{span.count} MONTHS", is_string=False)
         literal.meta.update(start=first.start, end=last.end)
         return literal
 

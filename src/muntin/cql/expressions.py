@@ -31,7 +31,7 @@ from muntin.cql.operators import (
 from muntin.cql.patterns import like, unnested_list
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope, did_you_mean
-from muntin.cql.time_functions import date_of, date_trunc, extract
+from muntin.cql.time_functions import add_months, date_of, date_trunc, extract
 from muntin.cql.types import TIMESTAMP, family, from_spark, to_spark
 from muntin.plan.catalog import Catalog
 from muntin.plan.exprs import Call, Column, Expr, Literal
@@ -145,6 +145,10 @@ class ExprBinder:
         kind = type(node)
         if kind in _COMPARISONS:
             return compare(_COMPARISONS[kind], *self._pair(node.this, node.expression))
+        if kind in (exp.Add, exp.Sub) and (months := literals.months(node.expression)) is not None:
+            return add_months(self.bind(node.this), months if kind is exp.Add else -months)
+        if kind is exp.Add and (months := literals.months(node.this)) is not None:
+            return add_months(self.bind(node.expression), months)
         if kind in _ARITHMETIC:
             return arithmetic(_ARITHMETIC[kind], self.bind(node.this), self.bind(node.expression))
         if kind in _FUNCTIONS:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from muntin.cql.coerce import coerce, common_type
+from muntin.cql.date_formats import date_format
 from muntin.cql.operators import (
     BOOL,
     TypeClash,
@@ -27,6 +28,7 @@ from muntin.cql.time_functions import (
     convert_timezone,
     from_utc_timestamp,
     part,
+    time_of,
     to_utc_timestamp,
 )
 from muntin.cql.types import family
@@ -195,6 +197,10 @@ def _right(args: Sequence[Expr]) -> Expr:
     return Call("substring", (_string("RIGHT", args[0]), *last), _STRING)
 
 
+def _date_format(args: Sequence[Expr]) -> Expr:
+    return date_format(time_of(args[0], "date_format"), _plain_text("DATE_FORMAT", args[1]))
+
+
 _ANY = 1_000
 # name: (least, most arguments, builder)
 TABLE: dict[str, tuple[int, int, Builder]] = {
@@ -236,6 +242,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "try_divide": (2, 2, _try("div")),
     "try_mod": (2, 2, _try("mod")),
     "at_time_zone": (2, 2, at_time_zone),
+    "date_format": (2, 2, _date_format),
     "from_utc_timestamp": (2, 2, from_utc_timestamp),
     "to_utc_timestamp": (2, 2, to_utc_timestamp),
     "convert_timezone": (2, 3, convert_timezone),

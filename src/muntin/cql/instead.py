@@ -26,7 +26,7 @@ _ARRAYS = (
     "df.withColumn('first', df.s[0])"
 )
 _DAYS = "add to a timestamp, as in CAST(d AS TIMESTAMP) + INTERVAL 3 DAYS, and subtract two timestamps for an INTERVAL"
-_MONTHS = "months have no fixed length: write days, as in t + INTERVAL 30 DAYS, or group by DATE_TRUNC('MONTH', t)"
+_MONTHS = "add months as an INTERVAL, as in t + INTERVAL 1 MONTH, or group by DATE_TRUNC('MONTH', t)"
 _CLOCK = "a query has no clock but event time: column ts of a result is its instant, and FROM s [NOW] its newest rows"
 _OVER = (
     "OVER is not supported: aggregates are over the window of their stream, as in SELECT k, AVG(x) FROM s "
@@ -80,7 +80,7 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_join"), _TEXT),
     **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),
     **dict.fromkeys(
-        ("date_format", "to_char"), "times have no formats here: write CAST(t AS STRING), YEAR(t), MONTH(t) or DAY(t)"
+        ("to_char", "to_varchar"), "write DATE_FORMAT(t, 'yyyy-MM-dd HH:mm') of a time, CAST(x AS STRING) of a number"
     ),
 }  # fmt: skip
 

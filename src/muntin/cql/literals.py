@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin.core.calendar import Months
 from muntin.core.zones import zone as clock
-from muntin.cql.durations import parse_duration
+from muntin.cql.durations import parse_duration, parse_span
 from muntin.cql.types import DURATION, TIMESTAMP, TIMESTAMP_NTZ
 from muntin.plan.exprs import Literal
 
@@ -77,6 +78,17 @@ def date(text: str) -> Literal:
     except ValueError:
         raise ValueError(f"{text!r} is not a date: write '2024-01-31'") from None
     return Literal((day - dt.date(1970, 1, 1)).days, pa.date32())
+
+
+def months(node: exp.Expr) -> int | None:
+    """The months of an INTERVAL of months or years; None of anything else."""
+    if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
+        return None
+    unit = node.args.get("unit")
+    if unit is not None and not isinstance(unit, exp.Var):
+        return None
+    span = parse_span(f"{node.this.this} {unit.name if unit is not None else ''}")
+    return span.count if isinstance(span, Months) else None
 
 
 def interval(node: exp.Interval) -> Literal:

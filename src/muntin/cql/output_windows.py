@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
@@ -16,7 +15,6 @@ from muntin.plan.nodes import (
     Apply,
     Distinct,
     Filter,
-    Join,
     Node,
     OuterJoin,
     Output,
@@ -26,12 +24,11 @@ from muntin.plan.nodes import (
     Scan,
     SemiJoin,
     SetOp,
-    TableScan,
     TopK,
     walk,
     within,
 )
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, Range, Rows, Window, as_external
 
 Relation = Callable[[Context, exp.Expr], Node]
 
@@ -78,7 +75,7 @@ def _check_windowable(ctx: Context, tree: exp.Expr, node: Node, wstream: bool) -
 
 def is_internal(window: Window) -> bool:
     """Whether INTERNAL was written in the window."""
-    return not isinstance(window, Now) and window.internal
+    return window.internal
 
 
 def lasting(node: Node) -> str | None:
@@ -116,8 +113,6 @@ def _replacing(node: Node) -> str | None:
     match node:
         case Apply():
             return "a scalar sub-query"
-        case Join() | SemiJoin() if any(isinstance(n, TableScan) and n.table.kind == "relation" for n in within(node)):
-            return "a join with a retroactive relation"
         case _:
             return None
 
@@ -133,23 +128,13 @@ def external(node: Node) -> Node:
     def strip(n: Node) -> Node:
         match n:
             case Scan(stream, alias, window):
-                return Scan(stream, alias, _strip(window))
+                return Scan(stream, alias, as_external(window))
             case Rewindow(output, window):
-                return Rewindow(output, _strip(window))
+                return Rewindow(output, as_external(window))
             case _:
                 return n
 
     return rebuild(node, strip)
-
-
-def _strip(window: Window) -> Window:
-    match window:
-        case Range() | Rows():
-            return replace(window, internal=False)
-        case Unbounded():
-            return Unbounded()
-        case _:
-            return window
 
 
 def _windows(node: Node) -> list[Window]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from muntin.cql.context import Context
 from muntin.cql.dialect import WindowSpec
-from muntin.cql.output_windows import internal_spec, is_internal
+from muntin.cql.output_windows import external
 from muntin.cql.places import Place
 from muntin.plan.nodes import (
     Aggregate,
@@ -35,7 +35,6 @@ def check_plan(ctx: Context, tree: exp.Expr, root: Output) -> None:
         _check_slides(ctx, tree, output)
         if output.kind.endswith("_restore"):
             _check_restore(ctx, tree, output)
-    _check_kept_internal(ctx, tree, root)
     _check_nrr(ctx, tree, root, joined=False)
 
 
@@ -81,16 +80,6 @@ def _check_restore(ctx: Context, tree: exp.Expr, root: Output) -> None:
         )
 
 
-def _check_kept_internal(ctx: Context, tree: exp.Expr, root: Output) -> None:
-    windowed = [n for n in walk(root) if isinstance(n, Scan | Rewindow)]
-    kept = next((n for n in windowed if is_internal(n.window) and not isinstance(n.window, Range)), None)
-    if kept is not None:
-        raise ctx.at(internal_spec(tree) or tree).unsupported(
-            "INTERNAL here is supported in windows of time: write Istream(SELECT ...) without INTERNAL, which gives "
-            "the same stream of results"
-        )
-
-
 def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
     """Raise when a non-retroactive table stands anywhere but beside a stream in a join, or that stream is STR."""
     if isinstance(node, TableScan) and node.table.kind == "nrr" and not joined:
@@ -102,7 +91,7 @@ def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
         looked_up = _nrr(child)
         for other in others if looked_up is not None else ():
             assert looked_up is not None
-            if not _is_table(other) and (pattern(other) is Pattern.STR or _comes_back(other)):
+            if not _is_table(other) and (pattern(external(other)) is Pattern.STR or _comes_back(other)):
                 raise _place(ctx, tree, looked_up).error(
                     f"table {looked_up.table.name} is non-retroactive and cannot be joined with an input whose rows "
                     "may leave for a reason of their own (ROWS windows, aggregates, negation): use a window of time, "

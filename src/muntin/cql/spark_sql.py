@@ -121,6 +121,8 @@ class SparkText:
                 return f"{e.fn}({_shown_by_clock(x[0], None)})"
             case "date_trunc":
                 return _truncated(e, x)
+            case "add_months":
+                return _months_later(e, x)
             case "at_time_zone":
                 zone = _zone(e.args[1])
                 return _shown_by_clock(x[0], zone) if kinds[0].tz is not None else _instant(x[0], zone)
@@ -235,14 +237,34 @@ def _truncated(e: Call, x: list[str]) -> str:
         return _instant(f"{_OF_DATE[0]}{days}{_OF_DATE[1]}", zone)
     if zone is None or unit in ("MILLISECOND", "SECOND"):
         return f"timestamp_micros({micros} - pmod({micros}, {_UNITS[unit]}L))"
-    name = text_literal(zone)
-    shown = f"unix_micros(from_utc_timestamp({at}, {name}))"
+    shown = f"unix_micros(from_utc_timestamp({at}, {text_literal(zone)}))"
     rest = f"pmod({shown}, {_UNITS[unit]}L)"
-    same, reading = f"timestamp_micros({micros} - {rest})", f"timestamp_micros({shown} - {rest})"
+    return _beside(f"timestamp_micros({micros} - {rest})", f"timestamp_micros({shown} - {rest})", zone)
+
+
+def _beside(same: str, reading: str, zone: str) -> str:
+    """The instant of a reading: ``same``, which has the offset of the argument, where the clock shows it there."""
+    name = text_literal(zone)
     return (
         f"CASE WHEN from_utc_timestamp({same}, {name}) = {reading} THEN {same} "
         f"ELSE to_utc_timestamp({reading}, {name}) END"
     )
+
+
+def _months_later(e: Call, x: list[str]) -> str:
+    """Months on the clock of a zone, by date and time of day; where the result comes twice as ``_truncated``."""
+    kind, at, months = e.type, x[0], x[1]
+    if family(kind) == "date":
+        return f"add_months({at}, {months})"
+    if kind.tz is None:
+        return f"({at} + INTERVAL '1' MONTH * {months})"
+    zone = _zone(e.args[2]) if len(e.args) > 2 else None
+    shown = f"unix_micros({at if zone is None else f'from_utc_timestamp({at}, {text_literal(zone)})'})"
+    days = f"unix_date(add_months(CAST({_shown_by_clock(at, zone)} AS DATE), {months}))"
+    reading = f"({days} * {DAY}L + pmod({shown}, {DAY}L))"
+    if zone is None:
+        return f"timestamp_micros({reading})"
+    return _beside(f"timestamp_micros(unix_micros({at}) + ({reading} - {shown}))", f"timestamp_micros({reading})", zone)
 
 
 # --- casts ------------------------------------------------------------------------------------------------------------

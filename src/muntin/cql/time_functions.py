@@ -34,7 +34,8 @@ def date_of(e: Expr, name: str) -> Expr:
     return coerce(e, pa.date32())
 
 
-def _time_of(e: Expr, name: str) -> Expr:
+def time_of(e: Expr, name: str) -> Expr:
+    """``e`` as a timestamp, with or without zone."""
     if family(e.type) not in ("date", "timestamp", "null"):
         raise TypeClash(f"{name.upper()} takes a timestamp, not {describe(e)}; write CAST(... AS TIMESTAMP)")
     return e if family(e.type) == "timestamp" else coerce(e, TIMESTAMP)
@@ -42,7 +43,7 @@ def _time_of(e: Expr, name: str) -> Expr:
 
 def part(name: str) -> Callable[[Sequence[Expr]], Expr]:
     """The builder of a part of a date or of the clock."""
-    of = date_of if name in DATE_PARTS else _time_of
+    of = date_of if name in DATE_PARTS else time_of
     return lambda args: Call(name, (of(args[0], name),), pa.int32())
 
 
@@ -61,16 +62,27 @@ def date_trunc(unit: str, e: Expr) -> Expr:
     known = _UNITS.get(unit.lower())
     if known is None:
         raise TypeClash(f"DATE_TRUNC takes one of {', '.join(UNITS)}, not {unit!r}")
-    at = coerce(_time_of(e, "date_trunc"), TIMESTAMP)
+    at = coerce(time_of(e, "date_trunc"), TIMESTAMP)
     return Call("date_trunc", (Literal(known.upper(), pa.string()), at), TIMESTAMP)
 
 
+def add_months(e: Expr, months: int) -> Expr:
+    """``t + INTERVAL n MONTH``: of a date a date, of a timestamp one of the same kind."""
+    if family(e.type) not in ("date", "timestamp", "null"):
+        raise TypeClash(f"an INTERVAL of months is added to a date or a timestamp, not to {describe(e)}")
+    if not -_MOST_MONTHS <= months <= _MOST_MONTHS:
+        raise TypeClash(f"an INTERVAL has at most {_MOST_MONTHS} months here")
+    e = coerce(e, TIMESTAMP) if family(e.type) == "null" else e
+    return Call("add_months", (e, Literal(months, pa.int32())), e.type)
+
+
+_MOST_MONTHS = 120_000
 _UTC = Literal("UTC", pa.string())
 
 
 def at_time_zone(args: Sequence[Expr]) -> Expr:
     """``t AT TIME ZONE zone``: of a timestamp what the zone's clock shows, of one without zone the instant."""
-    return zones.at_time_zone(_time_of(args[0], "at time zone"), _zone_of(args[1], "AT TIME ZONE"))
+    return zones.at_time_zone(time_of(args[0], "at time zone"), _zone_of(args[1], "AT TIME ZONE"))
 
 
 def from_utc_timestamp(args: Sequence[Expr]) -> Expr:
@@ -89,13 +101,13 @@ def convert_timezone(args: Sequence[Expr]) -> Expr:
     """Spark's ``convert_timezone([from, ]to, t)``: a clock's reading as another zone's clock shows it then."""
     *given, t = args
     clocks = [_zone_of(z, "CONVERT_TIMEZONE") for z in given]
-    shown = coerce(_time_of(t, "convert_timezone"), TIMESTAMP_NTZ)
+    shown = coerce(time_of(t, "convert_timezone"), TIMESTAMP_NTZ)
     at = zones.at_time_zone(shown, clocks[0]) if len(clocks) > 1 else coerce(shown, TIMESTAMP)
     return zones.at_time_zone(at, clocks[-1])
 
 
 def _instant_of(e: Expr, name: str) -> Expr:
-    return coerce(e if family(e.type) == "string" else _time_of(e, name), TIMESTAMP)
+    return coerce(e if family(e.type) == "string" else time_of(e, name), TIMESTAMP)
 
 
 def _zone_of(e: Expr, name: str) -> Literal:

@@ -112,6 +112,8 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
             return f"CAST({texts[0]} AS {to_spark(t)})"
         case "at_time_zone":
             return f"({texts[0]} AT TIME ZONE {texts[1]})"
+        case "add_months":
+            return f"({texts[0]} + INTERVAL '{texts[1].strip('()')}' MONTH)"
         case "date_trunc":
             return f"date_trunc({texts[0]}, {texts[1]})"
         case _:

@@ -253,8 +253,8 @@ def window_text(window: Window) -> str:
     match window:
         case Unbounded(internal):
             parts = ["UNBOUNDED"]
-        case Now():
-            return "[NOW]"
+        case Now(internal):
+            parts = ["NOW"]
         case Range(length, slide, internal):
             parts = [f"RANGE {format_duration(length)}"]
             parts += [f"SLIDE {format_duration(slide)}"] if slide is not None else []

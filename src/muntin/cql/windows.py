@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from muntin.core.calendar import LATEST_DAY, Months, Span, day_of_month, nominal, positive
 from muntin.core.schema import Schema
 from muntin.core.time import MAX_SPAN
 from muntin.cql.dialect import WindowSpec
@@ -31,7 +32,7 @@ def bind_window(
     place = place_of(spec, text)
     match spec.args["kind"]:
         case "now":
-            return _slideless(Now(), place, options)
+            return _slideless(Now(bool(spec.args.get("internal"))), place, options)
         case "unbounded":
             return _slideless(Unbounded(bool(spec.args.get("internal"))), place, options)
         case "rows":
@@ -41,11 +42,12 @@ def bind_window(
 
 
 def _rows(spec: WindowSpec, place: Place, text: str, options: QueryOptions, schema: Schema, owner: str) -> Window:
-    size, slide = _span(spec, "size"), _span(spec, "slide")
+    size, slide = _count(spec, "size"), _span(spec, "slide")
     every = slide if spec.args.get("slide_kind") == "range" else None
     if every is not None:
-        _check_span("SLIDE", every, place_of(spec.args["slide"], text))
+        _check_slide(every, place_of(spec.args["slide"], text), options)
         slide = None
+    assert not isinstance(slide, Months)
     for part, value in (("size", size), ("slide", slide)):
         if value is not None and not 0 < value < 2**31:
             word = "ROWS" if part == "size" else "SLIDE"
@@ -80,35 +82,57 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
     size, slide = _span(spec, "size"), _span(spec, "slide")
     rows = slide if spec.args.get("slide_kind") == "rows" else None
     if rows is not None:
-        if not 0 < rows < 2**31:
+        if not (isinstance(rows, int) and 0 < rows < 2**31):
             at = place_of(spec.args["slide"], text)
             raise at.error(f"SLIDE takes a positive number of rows (at most {2**31 - 1}), as in SLIDE 100")
         slide = None
     if slide is not None:
-        _check_span("SLIDE", slide, place_of(spec.args["slide"], text))
+        _check_slide(slide, place_of(spec.args["slide"], text), options)
     assert size is not None
     at = place_of(spec.args["size"], text)
     if size == 0:
         if options.bounds == "closed" and slide is None:
-            return Now()
+            return Now(bool(spec.args.get("internal")))
         raise at.error(
             "RANGE 0 is the empty window: the window at t holds rows with t - RANGE < ts <= t. "
             "Write [NOW] for the rows of the current instant"
         )
     _check_span("RANGE", size, at)
+    if options.bounds == "start" and slide is not None and isinstance(size, Months) is not isinstance(slide, Months):
+        raise at.error(
+            'with bounds="start" windows begin at multiples of SLIDE and end RANGE later: both are months (or years) '
+            "or neither is, as in [RANGE 1 MONTH SLIDE 1 MONTH]"
+        )
     window = Range(size, slide, bool(spec.args.get("internal")), rows)
     return window if slide is not None or rows is not None else _slideless(window, place, options)
 
 
-def _span(spec: WindowSpec, part: str) -> int | None:
+def _span(spec: WindowSpec, part: str) -> Span | None:
+    literal = spec.args.get(part)
+    if literal is None:
+        return None
+    count, *months = str(literal.this).split()
+    return Months(int(count)) if months else int(count)
+
+
+def _count(spec: WindowSpec, part: str) -> int | None:
     literal = spec.args.get(part)
     return None if literal is None else int(literal.this)
 
 
-def _check_span(word: str, span: int, place: Place) -> None:
-    if span <= 0:
+def _check_slide(slide: Span, place: Place, options: QueryOptions) -> None:
+    _check_span("SLIDE", slide, place)
+    if isinstance(slide, Months) and day_of_month(options.origin) > LATEST_DAY:
+        raise place.error(
+            f"SLIDE of months counts from option origin, which is on day {day_of_month(options.origin)} of its month: "
+            f"not every month has it. Give an origin on day 1 to {LATEST_DAY}"
+        )
+
+
+def _check_span(word: str, span: Span, place: Place) -> None:
+    if not positive(span):
         raise place.error(f"{word} must be positive, as in {word} 1 MINUTE")
-    if span > MAX_SPAN:
+    if nominal(span) > MAX_SPAN:
         longest = format_duration(MAX_SPAN)
         raise place.error(f"{word} is longer than {longest}, the longest accepted; write [UNBOUNDED] to keep every row")
 

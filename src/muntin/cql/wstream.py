@@ -45,8 +45,10 @@ def unnested(ctx: Context, select: exp.Select) -> exp.Select:
     clause = next((k for k in ("group", "having", "distinct") if select.args.get(k)), None)
     if clause is not None:
         raise ctx.at(calls[0]).unsupported(
-            f"Wstream inside an aggregate does not go with {_WORDS[clause]}: write the nested form, "
-            "SELECT ... FROM (SELECT ... FROM s [RANGE t SLIDE t INTERNAL]) [ROWS n]"
+            f"Wstream inside an aggregate does not go with {_WORDS[clause]}, which could be meant of the inner query, "
+            "of the outer one or of both, and the window for all results or for those of each group. Write the nested "
+            "form, which says it: SELECT ... FROM (SELECT ... FROM s [RANGE t SLIDE t INTERNAL] GROUP BY k) "
+            "[PARTITION BY k ROWS n] GROUP BY k"
         )
     inner = exp.Select(**{k: v for k, v in select.args.items() if k in ("from_", "joins", "where")})
     outer = exp.Select(**{k: v for k, v in select.args.items() if k in ("order", "limit")})

@@ -62,6 +62,8 @@ def _in_zone(e: Expr, zone: Literal) -> Expr:
             return replace(call, args=(at_time_zone(x, zone),))
         case Call("date_trunc", (unit, x)) if _zoned(x.type):
             return replace(call, args=(unit, x, zone))
+        case Call("add_months", (x, months)) if _zoned(x.type):
+            return replace(call, args=(x, months, zone))
         case _:
             return call
 

@@ -28,7 +28,7 @@ from muntin.operators.time_window import StaticRows, TimeWindow, meaning_of
 from muntin.plan.catalog import Table
 from muntin.plan.exprs import TRUE, Column, Expr, conjunction
 from muntin.plan.nodes import Scan
-from muntin.plan.windows import QueryOptions, Rows, Unbounded
+from muntin.plan.windows import QueryOptions, Rows, Unbounded, in_order
 
 Spread = tuple[str, ...] | str | None
 """Where an input's rows are: the columns that place them, "everywhere", "split c0,c1" (hot keys of these columns are on
@@ -136,7 +136,7 @@ class Builder:
             rows = self.apply(StaticRows(self.begins), [sent], schema, False)
         else:
             window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
-            at = self._add(window, (sent.edge,), schema, False, streams, fifo=True)
+            at = self._add(window, (sent.edge,), schema, False, streams, fifo=in_order(window.window))
             rows = replace(sent, edge=Edge(at))
         return self._negated(rows, together) if self.negates(value) else rows
 
@@ -161,9 +161,9 @@ class Builder:
         """The feed without updates that change nothing, under the table's own names, before any filter: what is
         counted as bad does not depend on the query."""
         scan = Scan(table.feed, table.name, Unbounded())
-        columns = tuple((f.name, Column(f.name, f.type)) for f in (*table.schema, Field("__add", pa.bool_())))
+        columns = tuple((f.name, Column(f.name, f.type)) for f in (*table.schema, Field(table.add, pa.bool_())))
         feed = self._enter(Loose(scan, None, columns), by)
-        signed = self.apply(Signed(Names(feed).column("__add")), [feed], table.schema, True)
+        signed = self.apply(Signed(Names(feed).column(table.add)), [feed], table.schema, True)
         key = Names(signed).columns(table.key)
         op = TableFeed(table.name, key, table.on_bad_update, by is None, table.schema.names)
         return self.apply(op, [signed], table.schema, True)

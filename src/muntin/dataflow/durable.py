@@ -14,6 +14,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from muntin.core.errors import ConfigError, StoreError
+from muntin.core.time import instant_text
 from muntin.dataflow.builder import Places, Spread
 from muntin.dataflow.codec import decode, encode
 from muntin.dataflow.explain.words import words_of
@@ -21,6 +22,7 @@ from muntin.dataflow.graph import Graph, QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery, Scan
 from muntin.plan.rewriting import map_scans
@@ -31,13 +33,29 @@ empty windows."""
 
 
 @dataclass(frozen=True)
+class Since:
+    """Since when state fills: the first batch that has it, the time of day at which that run was started (microseconds
+    since 1970 in UTC), and the watermark at which it began (microseconds of event time): it lacks rows from before.
+
+    None: not known (a checkpoint of an earlier version), or no watermark yet.
+    """
+
+    batch: int
+    at: int | None = None
+    watermark: int | None = None
+
+
+@dataclass(frozen=True)
 class DurableVertex:
-    """A vertex with state: the first batch that has it, its level, how its inputs are spread, what it does."""
+    """A vertex with state: the first batch that has it, its level, how its inputs are spread, what it does; ``at`` and
+    ``watermark``: see ``Since``."""
 
     since: int
     level: int
     places: tuple[Spread, ...]
     words: str
+    at: int | None = None
+    watermark: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,10 @@ class DurableQuery:
     question: str
     root: str
     plan: Any
+    since: int = 0
+    """The first batch that it answered."""
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """The statistics that it was planned with, as JSON (``Statistics.to_json``)."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +83,34 @@ class DurablePlan:
     queries: Mapping[str, DurableQuery] = field(default_factory=dict)
 
 
+    def filling(self, name: str) -> Since:
+        """Since when the youngest state of a query fills."""
+        ids = {v["id"] for v in self.queries[name].plan["vertices"]}
+        own = [Since(v.since, v.at, v.watermark) for id, v in self.vertices.items() if id in ids]
+        return max(own, key=lambda s: s.batch, default=Since(0))
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run starts: in ``batch``, at a time of day (``at``), with the ``watermarks`` that its streams have, by
+    name. See ``Since`` for units."""
+
+    batch: int
+    at: int | None = None
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, streams: Iterable[str]) -> int | None:
+        """The watermark of a set of streams."""
+        known = [self.watermarks.get(s) for s in streams]
+        return min((w for w in known if w is not None), default=None) if None not in known else None
+
+
 @dataclass(frozen=True)
 class Asked:
-    """A query to be run: bound, and how it is planned where vertices already have their places."""
+    """A query to be run: bound, and how it is planned where vertices already have their places, with statistics."""
 
     bound: BoundQuery
-    plan: Callable[[Places], QueryPlan]
+    plan: Callable[[Places, Statistics], QueryPlan]
 
 
 @dataclass(frozen=True)
@@ -82,27 +126,49 @@ class TakenUp:
         """By vertex the first batch that has it."""
         return {id: v.since for id, v in self.durable.vertices.items()}
 
+    @property
+    def begun(self) -> Mapping[str, int]:
+        """By query the batch from which on its results are those of all that it has read: of a query that found
+        vertices with state there already, when the oldest of them began."""
+        since = self.since
+        return {
+            name: min([q.since, *(since[v.id] for v in self.plans[name].vertices if v.id in since)])
+            for name, q in self.durable.queries.items()
+        }
+
 
 def take_up(
-    before: DurablePlan | None, asked: Mapping[str, Asked], batch: int, version: str, on_change: OnChange = "refuse"
+    before: DurablePlan | None,
+    asked: Mapping[str, Asked],
+    batch: int,
+    version: str,
+    on_change: OnChange = "refuse",
+    at: int | None = None,
+    watermarks: Mapping[str, int] | None = None,
+    known: Statistics | None = None,
 ) -> TakenUp:
-    """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``.
+    """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``. ``known``: statistics
+    for queries that are new.
+
+    ``at``: time of day; ``watermarks``: of the streams by name, those that have one (units: see ``Since``).
 
     Raises ConfigError where a query asks another question than it did and would start over.
     """
+    start = Start(batch, at, watermarks or {})
     places = Places((id, v.places) for id, v in before.vertices.items()) if before else Places()
-    known = frozenset(before.vertices) if before else frozenset()
-    plans, notes = {}, {}
+    there = frozenset(before.vertices) if before else frozenset()
+    plans, notes, statistics = {}, {}, {}
     for name, query in asked.items():
-        plan = query.plan(places)
         old = before.queries.get(name) if before else None
-        if old is not None and (new := _new(plan, known)):
-            plan, note = _gone_on(name, query, plan, old, new, on_change)
+        statistics[name] = Statistics.from_json(old.known) if old else known or Statistics()
+        plan = query.plan(places, statistics[name])
+        if old is not None and (new := _new(plan, there)):
+            plan, note = _gone_on(name, query, plan, old, new, on_change, start)
             notes[name] = note
-        elif before is not None and (new := _new(plan, known)):
-            notes[name] = f"new: {len(new)} of its operators begin in batch {batch} with empty windows"
+        elif before is not None and (new := _new(plan, there)):
+            notes[name] = f"new: {len(new)} of its operators begin {_filling(plan, start)}"
         plans[name] = plan
-    return TakenUp(plans, _durable(plans, asked, before, places, batch, version), notes)
+    return TakenUp(plans, _durable(plans, asked, before, places, start, version, statistics), notes)
 
 
 def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
@@ -112,7 +178,7 @@ def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
 
 
 def _gone_on(
-    name: str, asked: Asked, plan: QueryPlan, old: DurableQuery, new: list[str], on_change: OnChange
+    name: str, asked: Asked, plan: QueryPlan, old: DurableQuery, new: list[str], on_change: OnChange, start: Start
 ) -> tuple[QueryPlan, str]:
     """The plan of a query that has vertices which were not there before, and a word to its user."""
     if old.question == question_of(asked.bound):
@@ -124,7 +190,14 @@ def _gone_on(
             "(bounds, zone, origin, granule) back, give the new query another name, or start with "
             'on_change="refill" to let those windows fill from now on'
         )
-    return plan, f"changed: {len(new)} of its operators begin anew with empty windows: {'; '.join(new)}"
+    return plan, f"changed: {len(new)} of its operators begin anew {_filling(plan, start)}: {'; '.join(new)}"
+
+
+def _filling(plan: QueryPlan, start: Start) -> str:
+    """How what is new begins."""
+    mark = start.of(s.name for s in plan.streams if not s.static)
+    lacking = "" if mark is None else f", without rows from before {instant_text(mark)}"
+    return f"in batch {start.batch} with empty windows{lacking}"
 
 
 def _stored(name: str, plan: QueryPlan, old: DurableQuery) -> QueryPlan:
@@ -168,25 +241,27 @@ def _durable(
     asked: Mapping[str, Asked],
     before: DurablePlan | None,
     places: Places,
-    batch: int,
+    start: Start,
     version: str,
+    statistics: Mapping[str, Statistics],
 ) -> DurablePlan:
     graph = Graph.of(list(plans.values()))
     known, spread = before.vertices if before else {}, dict(places.items())
     vertices = {}
     for number in graph.stateful:
         v = graph.vertices[number]
-        since = known[v.id].since if v.id in known else batch
-        where = spread.get(v.id) or (known[v.id].places if v.id in known else ())
-        vertices[v.id] = DurableVertex(since, graph.levels[number], where, words_of(graph, number))
-    queries = {
-        name: DurableQuery(
-            asked[name].bound.text, _options(plan), question_of(asked[name].bound), plan.id,
-            encode(replace(plan, functions=())),
-        )
-        for name, plan in plans.items()
-    }  # fmt: skip
-    return DurablePlan(batch, version, vertices, queries)
+        old = known.get(v.id, DurableVertex(start.batch, 0, (), "", start.at, start.of(v.streams)))
+        where = spread.get(v.id) or old.places
+        vertices[v.id] = replace(old, level=graph.levels[number], places=where, words=words_of(graph, number))
+    queries = {}
+    for name, plan in plans.items():
+        held, question = before.queries.get(name) if before else None, question_of(asked[name].bound)
+        begun = held.since if held is not None and held.question == question else start.batch
+        queries[name] = DurableQuery(
+            asked[name].bound.text, _options(plan), question, plan.id, encode(replace(plan, functions=())), begun,
+            statistics[name].to_json(),
+        )  # fmt: skip
+    return DurablePlan(start.batch, version, vertices, queries)
 
 
 def _options(plan: QueryPlan) -> dict[str, Any]:
@@ -196,7 +271,7 @@ def _options(plan: QueryPlan) -> dict[str, Any]:
 def to_json(plan: DurablePlan) -> dict[str, Any]:
     """The plan as plain values."""
     vertices = {
-        id: {"since": v.since, "level": v.level, "places": [_spread_json(p) for p in v.places], "words": v.words}
+        id: vars(v) | {"places": [_spread_json(p) for p in v.places]}
         for id, v in plan.vertices.items()
     }
     queries = {n: vars(q) | {"options": dict(q.options)} for n, q in plan.queries.items()}
@@ -207,11 +282,15 @@ def from_json(value: Mapping[str, Any]) -> DurablePlan:
     """What ``to_json`` made. Raises StoreError for a plan of another shape."""
     try:
         vertices = {
-            id: DurableVertex(v["since"], v["level"], tuple(_spread(p) for p in v["places"]), v["words"])
+            id: DurableVertex(
+                v["since"], v["level"], tuple(map(_spread, v["places"])), v["words"], v.get("at"), v.get("watermark")
+            )
             for id, v in value["vertices"].items()
         }
         queries = {
-            n: DurableQuery(q["text"], q["options"], q["question"], q["root"], q["plan"])
+            n: DurableQuery(
+                q["text"], q["options"], q["question"], q["root"], q["plan"], q.get("since", 0), q.get("known", {})
+            )
             for n, q in value["queries"].items()
         }
         return DurablePlan(value["batch"], value["version"], vertices, queries)

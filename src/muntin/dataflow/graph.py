@@ -15,6 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from muntin.core.calendar import nominal
 from muntin.core.errors import InternalError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.routes import HERE, Here, Route, Single
@@ -134,8 +135,20 @@ class QueryPlan:
 
     @property
     def time_column(self) -> str:
-        """The result's column of event time."""
-        return "_ts" if self.schema.get("ts") else "ts"
+        """The result's column of event time: ``ts``, unless the query has a column of that name (see ``_free``)."""
+        return self._free("ts")
+
+    @property
+    def op_column(self) -> str | None:
+        """The result's column of '+' and '-', if it has one: ``op``, or what is free."""
+        return self._free("op") if self.shows_op else None
+
+    def _free(self, name: str) -> str:
+        """``name``, with underscores before it until no column of the query's is called that, letter case apart."""
+        taken = {n.lower() for n in self.schema.names}
+        while name in taken:
+            name = f"_{name}"
+        return name
 
     def spark_schema(self) -> pa.Schema:
         """The result's columns, each nullable or not."""
@@ -144,17 +157,17 @@ class QueryPlan:
 
     @cached_property
     def result_schema(self) -> Schema:
-        """Columns of the result in order: the query's own, then ``ts`` (``_ts`` if taken), ``op``, ``exp`` as they
-        apply.
+        """Columns of the result in order: the query's own, then ``ts``, ``op``, ``exp`` as they apply; with underscores
+        before them where the query has columns of these names.
 
         Time columns are timestamps with microseconds in UTC; ``op`` is a string.
         """
         instant = pa.timestamp("us", "UTC")
         extra = [Field(self.time_column, instant)]
-        if self.shows_op:
-            extra.append(Field("_op" if self.schema.get("op") else "op", pa.string()))
+        if self.op_column is not None:
+            extra.append(Field(self.op_column, pa.string()))
         if self.options.exp:
-            extra.append(Field("_exp" if self.schema.get("exp") else "exp", instant))
+            extra.append(Field(self._free("exp"), instant))
         return Schema(self.schema.fields + tuple(extra))
 
 
@@ -297,7 +310,7 @@ class Hints:
 def _span(op: Operator) -> int | None:
     match op:
         case TimeWindow(Range(length, slide)) | Rewind(Range(length, slide)):
-            return length + (slide or 0)
+            return nominal(length) + nominal(slide or 0)
         case TimeWindow(Now(), _, options) | Rewind(Now(), options):
             return options.granule
         case _:

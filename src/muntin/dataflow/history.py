@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from muntin.core.errors import StoreError
 from muntin.dataflow.codec import decode
-from muntin.dataflow.durable import DurablePlan
+from muntin.dataflow.durable import DurablePlan, DurableVertex, Since
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
 from muntin.dataflow.routes import Everywhere, Here, Split
 from muntin.operators.compute import Compute
@@ -40,8 +40,8 @@ class KeptRows:
     """Rows of a stream that a vertex keeps, whole, until they expire from ``window``.
 
     ``structure``: of its state; ``columns``: how the stream's columns are called there; ``keep``: what the rows passed;
-    ``streams``: whose clocks say what came too late; ``everywhere``: every shard has them all; ``since``: the first
-    batch that it has rows of.
+    ``streams``: whose clocks say what came too late; ``everywhere``: every shard has them all; ``since``: when it
+    began to.
     """
 
     vertex: str
@@ -52,7 +52,7 @@ class KeptRows:
     keep: frozenset[Expr]
     streams: tuple[str, ...]
     everywhere: bool
-    since: int
+    since: Since
 
 
 def kept_rows(plan: DurablePlan) -> tuple[KeptRows, ...]:
@@ -65,12 +65,17 @@ def kept_rows(plan: DurablePlan) -> tuple[KeptRows, ...]:
             continue
         for vertex in graph.vertices:
             if vertex.id in plan.vertices:
-                for kept in _kept(graph, vertex, plan.vertices[vertex.id].since):
+                for kept in _kept(graph, vertex, since_of(plan.vertices[vertex.id])):
                     found.setdefault((kept.vertex, kept.structure), kept)
     return tuple(found.values())
 
 
-def _kept(graph: QueryPlan, vertex: Vertex, since: int) -> Iterator[KeptRows]:
+def since_of(vertex: DurableVertex) -> Since:
+    """Since when a vertex has rows."""
+    return Since(vertex.since, vertex.at, vertex.watermark)
+
+
+def _kept(graph: QueryPlan, vertex: Vertex, since: Since) -> Iterator[KeptRows]:
     for number, edge in enumerate(vertex.inputs):
         structure, window = _structure(vertex, number), graph.vertices[edge.vertex]
         if structure is None or not isinstance(edge.route, Here) or not isinstance(window.op, TimeWindow):
@@ -102,7 +107,9 @@ def _structure(vertex: Vertex, number: int) -> str | None:
 
 def _keeps_event_time(window: TimeWindow) -> bool:
     """Whether a row's expiry is a fixed time after its event time (by the clock of a zone a day is no fixed time)."""
-    plain = isinstance(window.window, Range) and window.window.rows is None and window.window.slide is None
+    if not isinstance(window.window, Range) or not isinstance(window.window.length, int):
+        return False
+    plain = window.window.rows is None and window.window.slide is None
     return plain and window.ticks is None and window.options.zone is None
 
 

@@ -8,15 +8,16 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.lowering.query import lower
 from muntin.optimizer import optimize, settled
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.nodes import BoundQuery
 
 
-def plan_query(query: BoundQuery, places: Places | None = None) -> QueryPlan:
-    """Optimize the plan, then lower it.
+def plan_query(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:
+    """Optimize the plan, then lower it. ``known``: statistics of the data (None: what the streams' registrations say).
 
     Raises UnsupportedError for what this version cannot run.
     """
-    return lower(optimize(settled(query)).query, places)
+    return lower(optimize(settled(query, known), known).query, places, known)
 
 
 def plan_queries(queries: Iterable[BoundQuery]) -> list[QueryPlan]:
@@ -28,6 +29,6 @@ def plan_queries(queries: Iterable[BoundQuery]) -> list[QueryPlan]:
     return [plan_query(q, places) for q in queries]
 
 
-def plan_as_written(query: BoundQuery, places: Places | None = None) -> QueryPlan:
+def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:
     """The graph of a plan as it stands: no rule touches it."""
-    return lower(query, places)
+    return lower(query, places, known)

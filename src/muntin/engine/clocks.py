@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock, watermark_of
+from muntin.core.zones import zone
 from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
 from muntin.engine.valve import Valve
-from muntin.plan.windows import QueryOptions, Unbounded, moves_with_rows, own_ticks, validity
+from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
 
 CLOCKS = "clocks"
@@ -29,13 +30,22 @@ class Times:
 
     ``befores``, ``watermarks``: by set of streams as ``Graph.domains`` lists them; instants in ``[before, watermark)``
     are answered now. ``lows``: by stream as ``Graph.streams`` lists them, the least event time of the batch's rows
-    (FOREVER: none). ``end``: nothing after it is ever answered (end of input).
+    (FOREVER: none). ``ends``: by query, nothing after it is ever answered (at the end of input; () before).
     """
 
     befores: tuple[int, ...]
     watermarks: tuple[int, ...]
     lows: tuple[int, ...]
-    end: int = FOREVER
+    ends: tuple[int, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The end of the query that answers longest; what it shares with others may have been answered by then."""
+        return max(self.ends, default=FOREVER)
+
+    def end_of(self, query: int) -> int:
+        """The end of a query, by its number: its neighbours do not change its answer."""
+        return self.ends[query] if self.ends else FOREVER
 
 
 @dataclass(frozen=True)
@@ -67,13 +77,12 @@ def advance(
     for i, s in enumerate(graph.streams):
         clock = SourceClock(**stored[s.name]) if s.name in stored else SourceClock(s.slack, s.idle_after, s.max_jump)
         clocks[s.name] = clock.advance([h for h in headers if h.source == i], now, since)
-    marks: dict[str, int] = state.heads.get("watermarks", {})
-    befores = tuple(marks.get(_name(d), NEVER) for d in graph.domains)
+    befores = answered(graph, state)
     if finish:
-        watermarks, end = (FOREVER,) * len(befores), max(last_instant(p, clocks) for p in graph.plans)
+        watermarks, ends = (FOREVER,) * len(befores), tuple(last_instant(p, clocks) for p in graph.plans)
     else:
         pairs = zip(graph.domains, befores, strict=True)
-        watermarks, end = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), FOREVER
+        watermarks, ends = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), ()
     if valve := Valve.of(graph.streams).shares:  # what was admitted once stays a part, whatever is admitted later
         state.heads["sampled"] = {**state.heads.get("sampled", {}), **valve}
     state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
@@ -81,7 +90,13 @@ def advance(
     lows = tuple(
         min([FOREVER, *(h.min_ts for h in headers if h.source == i and h.rows)]) for i in range(len(graph.streams))
     )
-    return Times(befores, watermarks, lows, end)
+    return Times(befores, watermarks, lows, ends)
+
+
+def answered(graph: Graph, state: ShardState) -> tuple[int, ...]:
+    """By set of streams as ``Graph.domains`` lists them: instants before it are answered (NEVER: none yet)."""
+    marks: dict[str, int] = state.heads.get("watermarks", {})
+    return tuple(marks.get(_name(d), NEVER) for d in graph.domains)
 
 
 def _name(domain: Sequence[str]) -> str:
@@ -116,8 +131,19 @@ def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
         entry, own = (Unbounded(), own_ticks(window, options)) if moves_with_rows(window) else (window, None)
         moves = ticks if own is None else own
         start, exp = validity(entry, np.array([at + shift]), options)
+        exp = np.maximum(exp, _latest_leaving(entry, at + shift, options))
         if moves is not None:
             start, exp = moves.at_or_after(start), moves.at_or_after(exp)
         at = int(start[0] if exp[0] == FOREVER else exp[0])
         shift = -1 if options.bounds == "start" and ticks is not None else 0  # as ``Rewind`` of its results has it
     return at
+
+
+def _latest_leaving(window: Window, ts: int, options: QueryOptions) -> int:
+    """When rows not newer than ``ts`` have left a window whose rows leave in another order than they came in: of days
+    that become the last of a month, those before the newest may leave later, up to the end of that day."""
+    if in_order(window):
+        return NEVER
+    clock = zone(options.zone)
+    midnight = clock.wall(np.array([ts])) // DAY * DAY
+    return int(validity(window, clock.reach(midnight) - 1, options)[1][0])

@@ -1,4 +1,4 @@
-"""One step of one level of a graph on one shard: rows that arrived and time in, every vertex's rows and late rows out.
+"""One step of one level of a graph on one shard: rows that arrived and time in, every vertex's rows out.
 
 Both runtimes drive exactly this.
 """
@@ -35,10 +35,9 @@ States = Mapping[int, ShardState]
 
 @dataclass(frozen=True)
 class LevelOutput:
-    """``rows``: by number of the vertex. ``late``: (number of the source, its rows that came too late)."""
+    """``rows``: by number of the vertex."""
 
     rows: dict[int, Batch]
-    late: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
     bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
     """(vertex, table, number) of deletions of rows that were not there."""
     shed: list[tuple[int, int]] = field(default_factory=list)
@@ -71,7 +70,7 @@ def run_level(
         progress = progress_of(graph, vertex, state, times)
         inputs, shed = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs], 0
         if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
-            on_time = _on_time(graph, vertex, shard, inputs[0], progress, output)
+            on_time = _on_time(graph, vertex, inputs[0], progress)
             admitted, shed = _admitted(graph, vertex, shard, on_time, valve)
             inputs = [admitted]
             if shed:
@@ -102,19 +101,10 @@ def _input(graph: Graph, source: int, route: Route, arrived: Arrived, output: Le
     return Batch.empty(schema, vertex.signed and not vertex.is_source)
 
 
-def _on_time(
-    graph: Graph, vertex: Vertex, shard: int, rows: Batch, progress: Progress, output: LevelOutput
-) -> Batch:
-    """The rows that do not come too late; the others are noted, each on one shard."""
-    edge = vertex.inputs[0]
-    late = rows.ts < progress.before
-    stream = graph.vertices[edge.vertex].op.stream  # type: ignore[attr-defined]
-    if stream.static or not late.any():
-        return rows
-    gone = _once(edge.route, shard, rows.where(late))
-    names = graph.vertices[edge.vertex].schema.names
-    output.late.append((edge.vertex, gone.columns.select(names).append_column("__ts", pa.array(gone.ts))))
-    return rows.where(~late)
+def _on_time(graph: Graph, vertex: Vertex, rows: Batch, progress: Progress) -> Batch:
+    """The rows that do not come too late; who reads the stream has counted the others (``engine.late``)."""
+    stream = graph.vertices[vertex.inputs[0].vertex].op.stream  # type: ignore[attr-defined]
+    return rows if stream.static else rows.where(rows.ts >= progress.before)
 
 
 def _admitted(

@@ -15,6 +15,7 @@ from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER
 from muntin.dataflow.graph import Graph, QueryPlan, Vertex
 from muntin.dataflow.routes import Route, Split
+from muntin.engine.clocks import Times
 from muntin.engine.ordering import in_order
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.joins.hot_keys import ROLE
@@ -57,7 +58,7 @@ def from_wire(vertex: Vertex, rows: pa.RecordBatch) -> Batch:
     return batch if (ts[1:] >= ts[:-1]).all() else batch.take(np.argsort(ts, kind="stable"))
 
 
-def results_of(graph: Graph, rows: Mapping[int, Batch], end: int = FOREVER) -> Iterator[tuple[int, pa.RecordBatch]]:
+def results_of(graph: Graph, rows: Mapping[int, Batch], times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(number of the plan, its answer as the user sees it) for every plan whose root is among ``rows`` (by vertex).
 
     Plans that show one vertex in one form differ in names alone: their answer is made once.
@@ -66,7 +67,8 @@ def results_of(graph: Graph, rows: Mapping[int, Batch], end: int = FOREVER) -> I
     for number, (plan, root) in enumerate(zip(graph.plans, graph.roots, strict=True)):
         if root not in rows:
             continue
-        form = form_of(plan, root)
+        end = times.end_of(number)
+        form = form_of(plan, root), end
         if form not in made:
             made[form] = result_rows(plan, rows[root], end)
         yield number, pa.RecordBatch.from_arrays(made[form].columns, schema=plan.result_schema.to_arrow())

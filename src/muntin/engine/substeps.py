@@ -3,7 +3,8 @@
 Answers do not depend on how time is cut into steps, so an operator that would give more rows than a step may says up
 to where they fit (``operators.context.Cut``); the step is then done again from the state before it, only so far, and
 goes on from there. What a cut throws away costs no more than what the steps around it give: a substep reaches at most
-twice as far as the one before, and only rows of its own time are handed to it.
+twice as far as the one before, less where what that one gave says that it would not fit, and only rows of its own time
+are handed to it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from muntin.core.batch import Batch
 from muntin.dataflow.graph import Graph
+from muntin.dataflow.routes import Route
 from muntin.engine.clocks import Times
 from muntin.engine.level import Arrived, LevelOutput, States, run_level
 from muntin.engine.meter import Meter
@@ -27,6 +29,9 @@ from muntin.operators.context import Cut
 
 MOST = 1 << 19
 """Rows that one operator may give in a step that can be cut."""
+
+FILL = 0.75
+"""Which part of that a substep aims at, going by what the one before gave."""
 
 
 def substeps(
@@ -45,11 +50,12 @@ def substeps(
     """
     most = most or MOST
     low, end = min(times.befores), max(times.watermarks)
-    reach = _reach(arrived, low, end, most)
+    waiting = Waiting(arrived)
+    reach = waiting.reach(low, end, most)
     while True:
-        now, later = _until(arrived, reach) if reach < end else (arrived, None)
         own = {v: s for v, s in states.items() if graph.levels[v] == level}
         before = {v: ({n: list(c) for n, c in s.chunks.items()}, deepcopy(s.heads)) for v, s in own.items()}
+        now = waiting.until(reach) if reach < end else waiting.all()
         try:
             output = run_level(graph, level, shard, states, now, _between(times, low, reach), meter, most)
         except Cut as cut:
@@ -59,10 +65,75 @@ def substeps(
             reach = cut.at
             continue
         yield output
-        if later is None:
+        if reach >= end:
             return
-        far = min(end, reach + 2 * (reach - low))
-        low, reach, arrived = reach, _reach(later, reach, far, most), later
+        waiting.gone(reach)
+        growth = _growth(output, most)
+        taken = sum(rows.num_rows for rows in now.values())
+        far = min(end, reach + int((reach - low) * growth))
+        low, reach = reach, waiting.reach(reach, far, min(most, max(1, int(taken * growth))) if taken else most)
+
+
+def _growth(output: LevelOutput, most: int) -> float:
+    """How much larger than this substep the next one may be, in time and rows, by the most that an operator gave."""
+    given = max((len(rows) for rows in output.rows.values()), default=0)
+    return 2.0 if given == 0 else min(2.0, max(1.0, FILL * most / given))
+
+
+class Waiting:
+    """Rows that arrived, from which substeps take those of their own time. Cost: one sort by time, if there is more
+    than one substep."""
+
+    def __init__(self, arrived: Arrived) -> None:
+        self._rows = dict(arrived)
+        self._times = {key: buffer_values(rows.column(TS), np.int64) for key, rows in arrived.items()}
+        self._sorted = False
+
+    def all(self) -> Arrived:
+        """All that is left."""
+        return self._rows
+
+    def until(self, reach: int) -> Arrived:
+        """The rows before ``reach`` in event time."""
+        self._sort()
+        return {key: rows.slice(0, self._before(key, reach)) for key, rows in self._rows.items()}
+
+    def gone(self, reach: int) -> None:
+        """The rows before ``reach`` were taken."""
+        self._sort()
+        for key in self._rows:
+            taken = self._before(key, reach)
+            self._rows[key], self._times[key] = self._rows[key].slice(taken), self._times[key][taken:]
+
+    def reach(self, low: int, far: int, most: int) -> int:
+        """How far ``most`` of the rows reach beyond ``low``, at most ``far``."""
+        if sum(map(len, self._times.values())) <= most:
+            return far
+        self._sort()
+        if self._number(far) <= most:
+            return far
+        first, last = low, far
+        while last - first > 1:
+            middle = (first + last) // 2
+            first, last = (middle, last) if self._number(middle) <= most else (first, middle)
+        return first if first > low else far
+
+    def _number(self, reach: int) -> int:
+        """How many rows come before ``reach``."""
+        return sum(self._before(key, reach) for key in self._rows)
+
+    def _before(self, key: tuple[int, Route], reach: int) -> int:
+        return int(np.searchsorted(self._times[key], reach))
+
+    def _sort(self) -> None:
+        """Rows of one time stay in the order in which they arrived."""
+        if self._sorted:
+            return
+        for key, times in self._times.items():
+            if not (times[1:] >= times[:-1]).all():
+                order = np.argsort(times, kind="stable")
+                self._rows[key], self._times[key] = self._rows[key].take(pa.array(order)), times[order]
+        self._sorted = True
 
 
 def whole_step(
@@ -82,8 +153,8 @@ def whole_step(
     bad: Counter[tuple[int, str]] = Counter()
     for vertex, table, number in (b for p in parts for b in p.bad_updates):
         bad[vertex, table] += number
-    late, shed = [x for p in parts for x in p.late], [x for p in parts for x in p.shed]
-    return LevelOutput(rows, late, [(v, t, n) for (v, t), n in bad.items()], shed)
+    shed = [x for p in parts for x in p.shed]
+    return LevelOutput(rows, [(v, t, n) for (v, t), n in bad.items()], shed)
 
 
 def _between(times: Times, low: int, reach: int) -> Times:
@@ -91,25 +162,3 @@ def _between(times: Times, low: int, reach: int) -> Times:
     befores = tuple(min(max(b, low), w) for b, w in zip(times.befores, times.watermarks, strict=True))
     marks = tuple(max(b, min(w, reach)) for b, w in zip(befores, times.watermarks, strict=True))
     return replace(times, befores=befores, watermarks=marks)
-
-
-def _reach(arrived: Arrived, low: int, far: int, most: int) -> int:
-    """How far ``most`` of the rows that arrived reach, at most ``far``."""
-    if sum(r.num_rows for r in arrived.values()) <= most:
-        return far
-    found = np.concatenate([buffer_values(r.column(TS), np.int64) for r in arrived.values()])
-    reach = int(np.partition(found, most)[most])
-    return reach if low < reach < far else far
-
-
-def _until(arrived: Arrived, reach: int) -> tuple[Arrived, Arrived]:
-    """The rows before ``reach`` in event time, and the others."""
-    pairs = {key: _split(rows, reach) for key, rows in arrived.items()}
-    return {k: p[0] for k, p in pairs.items()}, {k: p[1] for k, p in pairs.items()}
-
-
-def _split(rows: pa.RecordBatch, reach: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    early = buffer_values(rows.column(TS), np.int64) < reach
-    if early.all():
-        return rows, rows.slice(0, 0)
-    return rows.take(pa.array(np.flatnonzero(early))), rows.take(pa.array(np.flatnonzero(~early)))

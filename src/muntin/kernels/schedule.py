@@ -15,6 +15,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.core.calendar import Span
 from muntin.core.zones import ticks_between
 from muntin.kernels.joining import _grown
 from muntin.kernels.types import I8, I64, MI64
@@ -222,7 +223,7 @@ def at_instants(
 
 def tick_times(
     spans: tuple[NDArray[np.int64], NDArray[np.int64]],
-    slides: tuple[int, ...],
+    slides: tuple[Span, ...],
     origins: tuple[int, ...],
     begin: int,
     until: int,

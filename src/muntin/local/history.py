@@ -15,13 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows
+from muntin.core.calendar import nominal
 from muntin.core.errors import InternalError
 from muntin.core.schema import Schema
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock
-from muntin.dataflow.durable import Asked, DurablePlan, TakenUp
+from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp
 from muntin.dataflow.graph import QueryPlan, Vertex
-from muntin.dataflow.history import KeptRows, columns_needed, kept_rows, serves, why_not
+from muntin.dataflow.history import KeptRows, columns_needed, kept_rows, serves, since_of, why_not
 from muntin.engine.clocks import CLOCKS, Times
 from muntin.engine.source import Arrived, ship
 from muntin.local.runtime import LocalPipeline
@@ -75,7 +76,7 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
             reason = why_not(plan, known)
             if reason is not None:
                 raise NoHistory(reason)
-            shared = {v: before.vertices[v].since for v in own & known}
+            shared = {v: since_of(before.vertices[v]) for v in own & known}
             found = _filled(found, name, _Filling(plan, kept, opens, shards, shared))
         except NoHistory as e:
             note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {e}"
@@ -86,10 +87,14 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
 def _filled(found: Filled, name: str, filling: _Filling) -> Filled:
     cells, since = filling.cells()
     taken, ids = found.taken, {c.rpartition("/")[0] for c in cells}
-    vertices = {i: replace(v, since=since) if i in ids else v for i, v in taken.durable.vertices.items()}
+    vertices = {
+        i: replace(v, since=since.batch, at=since.at, watermark=since.watermark) if i in ids else v
+        for i, v in taken.durable.vertices.items()
+    }
     kind = found.taken.notes.get(name, "new").partition(":")[0]
     first = taken.durable.batch
-    note = f"{kind}: its windows are full from batch {first} on, with the rows that others keep since batch {since}"
+    rows = f"with the rows that others keep since batch {since.batch}"
+    note = f"{kind}: its windows are full from batch {first} on, {rows}"
     taken = replace(taken, durable=replace(taken.durable, vertices=vertices), notes={**taken.notes, name: note})
     return Filled(taken, {**found.cells, **cells}, {**found.watermarks, filling.domain: filling.watermark})
 
@@ -102,7 +107,7 @@ class _Filling:
     kept: Sequence[KeptRows]
     opens: Open
     shards: int
-    shared: Mapping[str, int]
+    shared: Mapping[str, Since]
     """Vertices that go on, with the first batch that each has rows of."""
     watermark: int = NEVER
 
@@ -115,8 +120,8 @@ class _Filling:
     def domain(self) -> str:
         return "\n".join(self.streams)
 
-    def cells(self) -> tuple[dict[str, ShardState], int]:
-        """The states of all of its vertices, and the first batch of which they have rows. Raises NoHistory."""
+    def cells(self) -> tuple[dict[str, ShardState], Since]:
+        """The states of all of its vertices, and since when those rows were kept. Raises NoHistory."""
         sources = [i for i, v in enumerate(self.plan.vertices) if v.is_source]
         candidates = {i: [k for k in self.kept if self._serves(k, i)] for i in sources}
         lacking = [self._source(i).stream.name for i, ks in candidates.items() if not ks]
@@ -133,11 +138,12 @@ class _Filling:
         if self.watermark == NEVER:
             raise NoHistory("no instant has been answered yet")
         chosen = {i: self._longest(i, ks, clock) for i, ks in candidates.items()}
-        since = {*(k.since for k in chosen.values()), *self.shared.values()}
+        known = (*(k.since for k in chosen.values()), *self.shared.values())
+        since = {s.batch: s for s in known}
         if len(since) > 1:
             raise NoHistory("the rows of its streams have been kept since different batches")
         rows = {i: self._rows(self._source(i), k, held) for i, k in chosen.items()}
-        return self._warm(rows, clock), since.pop()
+        return self._warm(rows, clock), next(iter(since.values()))
 
     def _source(self, number: int) -> Source:
         op = self.plan.vertices[number].op
@@ -160,7 +166,7 @@ class _Filling:
 
     def _longest(self, number: int, candidates: Sequence[KeptRows], clock: ShardState) -> KeptRows:
         """The rows that reach back furthest, if that is far enough for every window on the source."""
-        best = max(candidates, key=lambda k: (k.window.window.length, -k.since))  # type: ignore[union-attr]
+        best = max(candidates, key=lambda k: (k.window.window.length, -k.since.batch))  # type: ignore[union-attr]
         windows = [v.op for v in self.plan.vertices if any(e.vertex == number for e in v.inputs)]
         first = min(_first_in(w, self.watermark) for w in windows if isinstance(w, TimeWindow))
         if _expiry(best.window, first) <= self._watermark(clock, best.streams):
@@ -265,7 +271,7 @@ def _first_in(window: TimeWindow, watermark: int) -> int:
     """The least event time of a row that is still in the window at the watermark, or never was seen in it."""
     length = window.window.length if isinstance(window.window, Range) else window.options.granule
     slides = (getattr(window.window, "slide", None) or 0, *(window.ticks.slides if window.ticks else ()))
-    low, high = watermark - 2 * (length + sum(slides)) - 3 * DAY, watermark
+    low, high = watermark - 2 * sum(map(nominal, (length, *slides))) - 3 * DAY, watermark
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _expiry(window, middle) > watermark else (middle, high)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from muntin.core.allocation import keep_memory, release_excess
 from muntin.core.batch import concat_rows
@@ -14,13 +15,16 @@ from muntin.core.time import NEVER
 from muntin.core.watermark import Header, largest
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.routes import Route, Split, route
-from muntin.engine.clocks import CLOCKS, Times, advance
+from muntin.engine.clocks import CLOCKS, Times, advance, answered
+from muntin.engine.late import LateInput, late_rows, readers_of
 from muntin.engine.level import LevelOutput, hot_keys
 from muntin.engine.meter import Meter
 from muntin.engine.rows import TS, form_of, results_of, to_wire
-from muntin.engine.source import arrive, ship
+from muntin.engine.source import Arrived, arrive, ship
 from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
+from muntin.plan.catalog import Stream
+from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
 
 Batches = Mapping[str, pa.Table]
@@ -32,8 +36,8 @@ Inbox = list[dict[tuple[int, Route], list[pa.RecordBatch]]]
 class LocalPipeline:
     """Queries over shared streams, fed batch by batch. ``push`` returns the result rows that the batch completed.
 
-    ``late`` and ``bad`` count dropped rows, ``shed`` rows not admitted (``engine.valve``), ``bad_updates`` by table
-    deletions of rows that were not there.
+    ``late`` and ``bad`` count dropped rows, each once (``late_rows`` has the former as they came), ``shed`` rows not
+    admitted (``engine.valve``), ``bad_updates`` by table deletions of rows that were not there.
     ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
     time is; ``since``: processing time at which this run began.
     """
@@ -45,7 +49,8 @@ class LocalPipeline:
         self.graph = Graph.of(plans)
         self.states = [{v: ShardState() for v in self.graph.stateful} for _ in range(shards)]
         self.clocks = [ShardState() for _ in range(shards)]
-        self.late = self.bad = self.shed = 0
+        self.bad = self.shed = 0
+        self.late_rows: list[LateInput] = []
         self.since = NEVER
         self._bad_updates: Counter[tuple[str, int]] = Counter()
 
@@ -95,6 +100,7 @@ class LocalPipeline:
     def _run(self, batch: Batches, now: int, beat: int, finish: bool) -> list[pa.Table]:
         headers: list[Header] = []
         inbox: Inbox = [{} for _ in range(self.shards)]
+        befores = answered(self.graph, self.clocks[0])
         for number, stream in enumerate(self.graph.streams):
             headers.append(Header(number, 0, 0, heartbeat=beat))
             if stream.name not in batch:
@@ -102,6 +108,7 @@ class LocalPipeline:
             arrived = arrive(stream, _one_batch(batch[stream.name]), number)
             headers.append(arrived.header)
             self.bad += arrived.header.bad
+            self._note_late(stream, arrived, befores)
             for v, vertex in enumerate(self.graph.vertices):
                 if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
                     self._send(v, _by_time(ship(vertex.op, arrived)), 0, inbox)
@@ -109,6 +116,22 @@ class LocalPipeline:
         results = self._levels(inbox, times)
         release_excess()
         return results
+
+    def _note_late(self, stream: Stream, arrived: Arrived, befores: tuple[int, ...]) -> None:
+        def kept(source: int, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+            op = self.graph.vertices[source].op
+            assert isinstance(op, Source)
+            return predicate_mask(op.keep, arrived.rows.take(pa.array(places)))
+
+        found = late_rows(readers_of(self.graph, stream.name), befores, arrived.ts, len(self.graph.plans), kept)
+        if found is not None:
+            rows = arrived.rows.take(pa.array(found.places))
+            self.late_rows.append(LateInput(stream.name, rows, found.by, found.queries))
+
+    @property
+    def late(self) -> int:
+        """Rows that some query left out for coming too late."""
+        return sum(part.rows.num_rows for part in self.late_rows)
 
     def _levels(self, inbox: Inbox, times: list[Times]) -> list[pa.Table]:
         graph = self.graph
@@ -118,10 +141,11 @@ class LocalPipeline:
             for shard, output in enumerate(outputs):
                 for v in graph.at(level):
                     self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
-                for number, rows in results_of(graph, {v: output.rows[v] for v in graph.at(level)}, times[shard].end):
+                for number, rows in results_of(graph, {v: output.rows[v] for v in graph.at(level)}, times[shard]):
                     results[number].append(rows)
         made: dict[Hashable, pa.Table] = {}
-        forms = [form_of(p, r) for p, r in zip(graph.plans, graph.roots, strict=True)]
+        ends = [tuple(t.end_of(n) for t in times) for n in range(len(graph.plans))]
+        forms = [(form_of(p, r), e) for p, r, e in zip(graph.plans, graph.roots, ends, strict=True)]
         for plan, form, parts in zip(graph.plans, forms, results, strict=True):
             if form not in made:
                 made[form] = self._in_time(plan, parts)
@@ -130,7 +154,6 @@ class LocalPipeline:
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
         output = whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
-        self.late += sum(rows.num_rows for _, rows in output.late)
         self.shed += sum(rows for _, rows in output.shed)
         for vertex, table, bad in output.bad_updates:
             self._bad_updates[table, vertex] += bad

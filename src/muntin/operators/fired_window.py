@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows
+from muntin.core.calendar import nominal
 from muntin.core.time import FOREVER, NEVER
 from muntin.operators.context import Context
 from muntin.operators.operator import Described, Show
@@ -101,7 +102,7 @@ def _moved(op: FiredWindow, state: ShardState, shown: pa.RecordBatch, last: int)
     state.heads["fired"] = last
     expire(state, structure, last + 1, keep_forever=False)
     insert(state, structure, shown)
-    pane = max(1, op.window.length // PANES) if isinstance(op.window, Range) else None
+    pane = max(1, nominal(op.window.length) // PANES) if isinstance(op.window, Range) else None
     merge_closed(state, structure, last + 1, pane)
     return concat_rows([shown.slice(0, 0), *gone])
 

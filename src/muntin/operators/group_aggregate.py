@@ -16,14 +16,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Accumulator, Events, Replay
+from muntin.aggregates.description import Keeps, partial_name
 from muntin.aggregates.panes import fold_panes, wanted_of
-from muntin.aggregates.registry import accumulator, partial_accumulator
+from muntin.aggregates.registry import accumulator, described, partial_accumulator
 from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import FOREVER
 from muntin.kernels.keys import columns_equal
 from muntin.kernels.schedule import Schedule, at_changes, at_instants, populated_spans, previous_emission
 from muntin.operators.compute import project
 from muntin.operators.context import Context, Cut
+from muntin.operators.dominated import Extremes, dominated, shortened
 from muntin.operators.events import events_of
 from muntin.operators.instants import instants_in
 from muntin.operators.marks import marked
@@ -96,7 +98,7 @@ def group_aggregate(
     rows = batch.with_columns(project(op.groups + arguments, batch.columns))
     if op.panes:
         rows = fold_panes(rows, tuple(n for n, _ in op.groups), wanted_of(_with_columns(op, arguments)), ctx.functions)
-    events = _events(op, state, rows, ctx)
+    events = _events(op, state, rows, ctx, _extremes(op, arguments) if batch.sign is None else ())
     groups = KeyedTable(state, "groups", events.keys.schema)
     events = Events(**{**vars(events), "group": groups.ids_of(events.keys, len(events.time))})
     schedule = _schedule(op, events, groups, _rows_before(state, events), ctx)
@@ -139,11 +141,24 @@ def _with_columns(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -
     return [(a, column[a.arg] if a.arg is not None else "") for _, a in op.aggs]
 
 
-def _events(op: GroupAggregate, state: ShardState, rows: Batch, ctx: Context) -> Events:
-    """Rows entering and leaving in this step, in time order (leaving first inside an instant)."""
-    moves = events_of(state, "rows", rows, ctx)
-    assert moves.sign is not None
+def _extremes(op: GroupAggregate, arguments: tuple[tuple[str, Expr], ...]) -> Extremes:
+    """Column and function of each aggregate where all are MIN or MAX; else none."""
+    if not op.aggs or not all(described(a).keeps is Keeps.CANDIDATES for _, a in op.aggs):
+        return ()
+    return [(partial_name(c, a.fn) if op.panes else c, a.fn) for a, c in _with_columns(op, arguments)]
+
+
+def _events(op: GroupAggregate, state: ShardState, rows: Batch, ctx: Context, extremes: Extremes) -> Events:
+    """Rows entering and leaving in this step, in time order (leaving first inside an instant); those that no extreme
+    needs any more leave early."""
     names = [n for n, _ in op.groups]
+    if extremes:
+        moves = events_of(
+            state, "rows", shortened(rows, names, extremes), ctx, lambda kept: dominated(kept, names, extremes)
+        )
+    else:
+        moves = events_of(state, "rows", rows, ctx)
+    assert moves.sign is not None
     keys = moves.columns.select(names) if names else no_columns(len(moves))
     # a row leaves at its expiry, and enters before it
     return Events(moves.columns, keys, moves.ts, moves.exp, np.empty(0, np.int64), moves.sign, moves.ts < moves.exp)

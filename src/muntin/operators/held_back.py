@@ -12,6 +12,11 @@ from muntin.state.window_rows import as_batch, entering, insert, stored
 
 def held_back(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
     """Rows whose instant this step answers, in order of time, those that waited first; later ones wait."""
+    return in_time(due_rows(state, structure, batch, ctx))
+
+
+def due_rows(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
+    """As ``held_back``, in no order: sorting what a join gives would cost more than joining did."""
     schema = batch.columns.schema
     waited = entering(state, structure, ctx.low, ctx.high)
     late = batch.ts >= ctx.high
@@ -19,5 +24,10 @@ def held_back(state: ShardState, structure: str, batch: Batch, ctx: Context) -> 
         insert(state, structure, stored(batch.where(late)))
         batch = batch.where(~late)
     state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
-    whole = Batch.concat([*(as_batch(r, schema) for r in waited), batch])
-    return whole.take(np.argsort(whole.ts, kind="stable"))
+    return Batch.concat([*(as_batch(r, schema) for r in waited), batch])
+
+
+def in_time(batch: Batch) -> Batch:
+    """The rows in order of time; the batch itself where they are."""
+    ordered = (batch.ts[1:] >= batch.ts[:-1]).all()
+    return batch if ordered else batch.take(np.argsort(batch.ts, kind="stable"))

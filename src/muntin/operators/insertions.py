@@ -9,7 +9,7 @@ import numpy as np
 
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
-from muntin.operators.held_back import held_back
+from muntin.operators.held_back import due_rows
 from muntin.operators.operator import Described, Show
 from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
@@ -37,5 +37,5 @@ class Insertions(Described):
 
 def insertions(op: Insertions, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Each row once, at its start; rows that start later wait."""
-    whole = held_back(state, "rows", batch, ctx)
+    whole = due_rows(state, "rows", batch, ctx)
     return Batch(whole.columns, whole.ts, whole.exp, np.ones(len(whole), np.int8))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.core.calendar import nominal
 from muntin.core.time import ceil_to
 from muntin.kernels.schedule import tick_times
 from muntin.operators.context import Context, Cut
@@ -28,12 +29,12 @@ def instants_in(ticks: Ticks | None, spans: tuple[Ints, Ints], ctx: Context) -> 
 
 
 def _check_room(ticks: Ticks, spans: tuple[Ints, Ints], ctx: Context, most: int) -> None:
-    total = np.cumsum(sum(_count(*spans, s, o) for s, o in zip(ticks.slides, ticks.origins, strict=True)))
+    total = np.cumsum(sum(_count(*spans, nominal(s), o) for s, o in zip(ticks.slides, ticks.origins, strict=True)))
     if len(total) == 0 or total[-1] <= most:
         return
     over = int(np.searchsorted(total, most, side="right"))
     room = most - (int(total[over - 1]) if over else 0)
-    at = max(int(spans[0][over]) + room // len(ticks.slides) * min(ticks.slides), ctx.low + 1)
+    at = max(int(spans[0][over]) + room // len(ticks.slides) * min(map(nominal, ticks.slides)), ctx.low + 1)
     if at < ctx.until:
         raise Cut(at)
 

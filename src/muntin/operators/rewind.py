@@ -10,7 +10,7 @@ from muntin.operators.context import Context
 from muntin.operators.operator import Described, Show
 from muntin.optimizer.plan_text import window_text
 from muntin.plan.patterns import Pattern
-from muntin.plan.windows import QueryOptions, Unbounded, Window, validity
+from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, validity
 from muntin.state.shard_state import ShardState
 
 
@@ -27,7 +27,9 @@ class Rewind(Described):
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """The window's."""
-        return Pattern.MON if isinstance(self.window, Unbounded) else Pattern.WKS
+        if isinstance(self.window, Unbounded):
+            return Pattern.MON
+        return Pattern.WKS if in_order(self.window) else Pattern.WK
 
     def words(self, show: Show) -> str:
         return f"window the output: {window_text(self.window)}"

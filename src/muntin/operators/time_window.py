@@ -13,7 +13,7 @@ from muntin.operators.context import Context
 from muntin.operators.operator import Begins, Described, Show
 from muntin.optimizer.plan_text import window_text
 from muntin.plan.patterns import Pattern
-from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, validity
+from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, in_order, validity
 from muntin.state.shard_state import ShardState
 
 
@@ -36,8 +36,10 @@ class TimeWindow(Described):
         return Batch(batch.columns, start, exp).where(start < exp)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
-        """Rows of a window of time leave in the order in which they came."""
-        return Pattern.MON if isinstance(self.window, Unbounded) else Pattern.WKS
+        """Rows of a window of time leave in the order in which they came, but for months (``in_order``)."""
+        if isinstance(self.window, Unbounded):
+            return Pattern.MON
+        return Pattern.WKS if in_order(self.window) else Pattern.WK
 
     def words(self, show: Show) -> str:
         return f"window {window_text(self.window)}"

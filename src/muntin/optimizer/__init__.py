@@ -2,23 +2,20 @@
 
 ``optimize`` runs the rules of ``rules.RULES`` in order to a fixpoint and checks the plan after each; rules that move
 negation, DISTINCT or join inputs count only where ``cost.total`` says that the plan gets cheaper. ``choose_strategy``
-compares the execution strategies on one plan; ``settled`` does so where the query's options say "auto";
-``structure_of`` names the state structure of an edge."""
+compares the execution strategies on one plan; ``settled`` does so where the query's options say "auto"."""
 
-from muntin.optimizer.cost import choose_strategy, settled, structure_of, total
-from muntin.optimizer.driver import Optimized, Step, optimize
+from muntin.optimizer.cost import total
+from muntin.optimizer.driver import Optimized, Step, choose_strategy, optimize, settled
 from muntin.optimizer.statistics import Statistics
-from muntin.optimizer.structures import Strategy, Structure
+from muntin.optimizer.strategy import Strategy
 
 __all__ = [
     "Optimized",
     "Statistics",
     "Step",
     "Strategy",
-    "Structure",
     "choose_strategy",
     "optimize",
     "settled",
-    "structure_of",
     "total",
 ]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from muntin.core.errors import InternalError
+from muntin.core.errors import ConfigError, InternalError
 from muntin.optimizer.checks import broken_invariant
-from muntin.optimizer.cost import Strategy, strategy_of, total
+from muntin.optimizer.cost import total
 from muntin.optimizer.plan_text import plan_text
 from muntin.optimizer.rewrite import with_inputs
 from muntin.optimizer.rule import Rewrite, Rule
 from muntin.optimizer.rules import RULES
 from muntin.optimizer.shape import is_rigid, sees_order
 from muntin.optimizer.statistics import Statistics
+from muntin.optimizer.strategy import Strategy
 from muntin.plan.nodes import BoundQuery, Node, Output
 
 MOST_ROUNDS = 25
@@ -42,15 +43,27 @@ class Optimized:
     cost: float
 
 
-def optimize(query: BoundQuery, statistics: Statistics | None = None, rules: tuple[Rule, ...] = RULES) -> Optimized:
-    """An equivalent query that should run cheaper; deterministic, so equal queries get equal plans.
+Cost = Callable[[Node], float]
+"""What a plan costs per second."""
+
+
+def optimize(
+    query: BoundQuery,
+    statistics: Statistics | None = None,
+    rules: tuple[Rule, ...] = RULES,
+    cost: Cost | None = None,
+) -> Optimized:
+    """An equivalent query that should run cheaper; deterministic, so equal queries get equal plans. ``cost``: by which
+    plans are compared (None: ``cost.total`` under the query's strategy).
 
     Cost: rules x nodes x rounds (usually two). Raises InternalError naming the rule that broke an invariant, did not
     come to an end, or stands before one that it needs.
     """
     check_order(rules)
     known = statistics or Statistics()
-    strategy = strategy_of(query, known)
+    query = settled(query, known)
+    strategy = Strategy(query.options.strategy)
+    priced = cost or (lambda root: total(root, known, strategy))
     steps: list[Step] = []
     now = query
     for _ in range(MOST_ROUNDS):
@@ -58,10 +71,9 @@ def optimize(query: BoundQuery, statistics: Statistics | None = None, rules: tup
         for rule in rules:
             if rule.last and now is not before:
                 continue
-            changed = _tried(rule, now, known, strategy)
+            changed = _tried(rule, now, known, priced)
             if changed.root != now.root:
-                cost = total(changed.root, known, strategy)
-                steps.append(Step(rule.name, now.root, changed.root, cost))
+                steps.append(Step(rule.name, now.root, changed.root, priced(changed.root)))
                 now = changed
         if now.root == before.root:
             break
@@ -71,7 +83,37 @@ def optimize(query: BoundQuery, statistics: Statistics | None = None, rules: tup
             f"the optimizer did not come to an end within {MOST_ROUNDS} rounds; last to change the plan: {busy}"
             f"\n{plan_text(steps[-1].before)}\nthen\n{plan_text(steps[-1].after)}"
         )
-    return Optimized(now, tuple(steps), total(now.root, known, strategy))
+    return Optimized(now, tuple(steps), priced(now.root))
+
+
+AUTO = "auto"
+"""The option ``strategy`` by which the cheapest one is taken."""
+
+
+def settled(query: BoundQuery, statistics: Statistics | None = None) -> BoundQuery:
+    """The query with its strategy named: the cheapest if its options leave it open.
+
+    Raises ConfigError for an unknown one.
+    """
+    asked = query.options.strategy
+    if asked == AUTO:
+        return _under(query, Strategy(choose_strategy(query, statistics)))
+    if asked not in [*Strategy]:
+        known = ", ".join([*(s.value for s in Strategy), AUTO])
+        raise ConfigError(f"option strategy: {asked!r} is none of {known}")
+    return query
+
+
+def choose_strategy(query: BoundQuery, statistics: Statistics | None = None) -> str:
+    """The strategy under which the query's optimized plan has the lowest estimate; UPA if it is no worse than another.
+    Cost: optimizing three times."""
+    order = (Strategy.UPA, Strategy.NT, Strategy.DIRECT)
+    costs = {s: optimize(_under(query, s), statistics).cost for s in order}
+    return min(order, key=lambda s: (costs[s], order.index(s))).value
+
+
+def _under(query: BoundQuery, strategy: Strategy) -> BoundQuery:
+    return replace(query, options=replace(query.options, strategy=strategy.value))
 
 
 def check_order(rules: tuple[Rule, ...]) -> None:
@@ -84,12 +126,12 @@ def check_order(rules: tuple[Rule, ...]) -> None:
         seen.add(rule.name)
 
 
-def _tried(rule: Rule, query: BoundQuery, known: Statistics, strategy: Strategy) -> BoundQuery:
+def _tried(rule: Rule, query: BoundQuery, known: Statistics, priced: Cost) -> BoundQuery:
     """The query after one rule, checked."""
     rewrite = rule.bound(known)
     try:
         if rule.costed:
-            changed = _cheaper(rule, rewrite, query, known, strategy)
+            changed = _cheaper(rule, rewrite, query, priced)
         else:
             changed = _with_root(query, _everywhere(query.root, rewrite, rule.structural, True))
         fault = None if changed.root == query.root else broken_invariant(rule, query, changed)
@@ -124,16 +166,16 @@ def _free_below(node: Node, free: bool) -> bool:
     return free and not sees_order(node)
 
 
-def _cheaper(rule: Rule, rewrite: Rewrite, query: BoundQuery, known: Statistics, strategy: Strategy) -> BoundQuery:
+def _cheaper(rule: Rule, rewrite: Rewrite, query: BoundQuery, priced: Cost) -> BoundQuery:
     """Changes at one place at a time, each of which makes the whole plan cheaper."""
-    now, cost = query, total(query.root, known, strategy)
+    now, cost = query, priced(query.root)
     for _ in range(MOST_ROUNDS):
         for root in _variants(now.root, rewrite, rule.structural, True):
             changed = _with_root(now, root)
             fault = broken_invariant(rule, now, changed)
             if fault:
                 raise InternalError(f"optimizer rule {rule.name} broke an invariant: {fault}\n{plan_text(root)}")
-            new = total(root, known, strategy)
+            new = priced(root)
             if new < cost * CHEAPER:
                 now, cost = changed, new
                 break

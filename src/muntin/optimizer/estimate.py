@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from muntin.core.calendar import nominal
 from muntin.core.time import SECOND
 from muntin.optimizer.flow import Flow
 from muntin.optimizer.rewrite import have, is_nrr
@@ -98,7 +99,7 @@ def _flow(node: Node, s: Statistics) -> Flow:
 def _windowed(window: Window, rate: float, values: dict[str, float], prefix: str, s: Statistics) -> Flow:
     match window:
         case Range(length, rows=fired):
-            size, expiring, early = rate * length / SECOND, rate, 0.0
+            size, expiring, early = rate * nominal(length) / SECOND, rate, 0.0
             if fired is not None:
                 expiring, early = 0.0, rate  # a later row fires and takes them away
         case Now():

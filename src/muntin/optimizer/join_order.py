@@ -11,11 +11,13 @@ from muntin.plan.exprs import Call, Expr, columns_of, conjuncts
 from muntin.plan.nodes import Join
 
 
-def pipeline_cost(flows: Sequence[Flow], predicate: Expr, statistics: Statistics) -> float:
+def pipeline_cost(
+    flows: Sequence[Flow], predicate: Expr, statistics: Statistics, probes: Sequence[float] | None = None
+) -> float:
     """Probes and intermediate results per unit time when each new row visits the other inputs in this order.
 
     As ``multiway.cost.eager``, but an input that an equality connects to those before it is a hash index: a probe costs
-    one and what it finds; without an equality the whole window is read.
+    one (``probes``: so much, by input) and what it finds; without an equality the whole window is read.
     """
     conditions = [c for c in conjuncts(predicate) if list(columns_of(c))]
     owner = {name: i for i, f in enumerate(flows) for name in f.distinct}
@@ -28,7 +30,8 @@ def pipeline_cost(flows: Sequence[Flow], predicate: Expr, statistics: Statistics
         for k in (k for k in range(len(flows)) if k != i):
             closing = [c for c, need in enumerate(needs) if k in need and need <= seen | {k} and len(need) > 1]
             indexed = any(_is_equality(conditions[c]) for c in closing)
-            total += found * (1.0 if indexed else max(flows[k].size, 1.0))
+            probe = 1.0 if probes is None else probes[k]
+            total += found * (probe if indexed else max(flows[k].size, 1.0))
             found *= flows[k].size
             for c in closing:
                 found *= shares[c]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -12,11 +13,8 @@ class Statistics:
 
     ``rates``: rows per second by stream; of a table: its updates per second. ``sizes``: rows of a table.
     ``distinct``: distinct values by (stream or table, column). ``selectivities``: share of rows kept, by the Spark SQL
-    text of the condition without backquotes. ``partitions``: of a calendar queue (thesis 3.5.2). ``lazy``: how often
-    state that may be cleaned late is cleaned, as a share of the window (thesis 3.6.1). ``horizon``: seconds that an
-    unbounded window is taken to hold. ``instants``: per second, at which something arrives and expirations are asked
-    for (None: with every row of an edge). ``chains``: of a hash table (None: as many as it has rows, so that a row is
-    found at once).
+    text of the condition without backquotes. ``horizon``: seconds that an unbounded window is taken to hold. ``step``:
+    seconds of event time that a batch brings.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -27,11 +25,21 @@ class Statistics:
     default_updates: float = 0.1
     default_size: float = 1_000.0
     default_distinct: float = 1_000.0
-    partitions: int = 10
-    lazy: float = 0.05
     horizon: float = 3_600.0
-    instants: float | None = None
-    chains: int | None = None
+    step: float = 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """What is known by stream and column, as plain values."""
+        values = [[*source, v] for source, v in sorted(self.distinct.items())]
+        found = {"rates": dict(sorted(self.rates.items())), "distinct": values}
+        known: dict[str, Any] = {k: v for k, v in found.items() if v}
+        return known if self.step == Statistics.step else known | {"step": self.step}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Statistics:
+        """What ``to_json`` made."""
+        distinct = {(s, c): v for s, c, v in value.get("distinct", [])}
+        return Statistics(value.get("rates", {}), distinct=distinct, step=value.get("step", Statistics.step))
 
     def rate(self, stream: str, expected: float | None = None) -> float:
         """Rows per second of a stream; ``expected``: what its registration says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
@@ -28,12 +29,21 @@ def no_event_time(column: str, kind: str) -> str:
     if kind in ("string", "large_string"):
         return (
             f"column {column!r} is text, which is no time yet; read it as one: to_timestamp({column}, pattern) on the "
-            f"DataFrame, or {column} TIMESTAMP in the schema of a CSV or JSON source"
+            f"DataFrame, or {column} TIMESTAMP in the schema of a CSV or JSON source (texts without an offset are then "
+            "in the zone of the Spark session)"
         )
     return (
         f"column {column!r} has type {kind}, which cannot be event time: that is a timestamp, a date, or an integer "
         "with ts_unit; name the column that holds it, or cast this one"
     )
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """``name``, with underscores behind it until none of ``taken`` is equal to it, letter case apart."""
+    known = {t.lower() for t in taken}
+    while name.lower() in known:
+        name += "_"
+    return name
 
 
 @dataclass(frozen=True)
@@ -109,13 +119,23 @@ class Table:
             )
 
     @property
+    def at(self) -> str:
+        """The feed's column of event time: ``__at``, unless a column of the table has that name."""
+        return free_name("__at", self.schema.names)
+
+    @property
+    def add(self) -> str:
+        """The feed's column that says whether a row comes: ``__add``, unless a column of the table has that name."""
+        return free_name("__add", self.schema.names)
+
+    @property
     def feed(self) -> Stream:
-        """The stream of updates that the table is made of: its columns, the event time ``__at`` (microseconds; of a
-        static table before every instant) and ``__add`` (false: the row goes). An update of a row is a deletion and an
+        """The stream of updates that the table is made of: its columns, the event time ``at`` (microseconds; of a
+        static table before every instant) and ``add`` (false: the row goes). An update of a row is a deletion and an
         insertion at one instant."""
-        fields = (*self.schema.fields, Field("__at", pa.int64()), Field("__add", pa.bool_()))
+        fields = (*self.schema.fields, Field(self.at, pa.int64()), Field(self.add, pa.bool_()))
         return Stream(
-            self.name, Schema(fields), "__at", self.slack, self.idle_after, on_bad_time=self.on_bad_time,
+            self.name, Schema(fields), self.at, self.slack, self.idle_after, on_bad_time=self.on_bad_time,
             order=TABLE_ORDER, static=self.kind == "static", silent=self.kind == "nrr",
         )  # fmt: skip
 

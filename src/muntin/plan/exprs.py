@@ -33,10 +33,12 @@ FUNCTIONS: frozenset[str] = frozenset(
     # parts of a date (weeks are ISO 8601's; day 1 of a week is Sunday) and of the clock; date_trunc(unit, t)
     + ["year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear", "hour", "minute", "second"]
     + ["date_trunc"]
+    # add_months(t, n): the same day of the month and time of day, or the last day of a shorter month
+    + ["add_months"]
     # at_time_zone(t, zone): what the clock of a zone shows at an instant (a timestamp without zone), or the instant at
     # which it shows that. Whatever else depends on a zone is in UTC: a cast between a timestamp and a date, a string or
-    # a timestamp without zone, a part of the clock, date_trunc; but cast(text, zone) and date_trunc(unit, t, zone) name
-    # another as their last argument, as ``cql.zones`` puts it there
+    # a timestamp without zone, a part of the clock, date_trunc, add_months; but cast(text, zone), date_trunc(unit, t,
+    # zone) and add_months(t, n, zone) name another as their last argument, as ``cql.zones`` puts it there
     + ["at_time_zone"]
 )
 

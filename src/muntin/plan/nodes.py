@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from muntin.core.calendar import nominal
 from muntin.core.schema import Field, Schema
 from muntin.plan.catalog import Stream, Table
 from muntin.plan.exprs import Agg, Column, Expr, columns_of
@@ -356,7 +357,7 @@ def ticks_of(output: Output, options: QueryOptions) -> Ticks | None:
     None when none of its windows has a time SLIDE.
     """
     windows = [n.window for n in within(output) if isinstance(n, Scan | Rewindow)]
-    found = sorted({b for w in windows if (b := beat(w, options)) is not None})
+    found = sorted({b for w in windows if (b := beat(w, options)) is not None}, key=lambda b: (nominal(b[0]), b[1]))
     return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found), options.zone) if found else None
 
 

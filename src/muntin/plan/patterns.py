@@ -26,7 +26,7 @@ from muntin.plan.nodes import (
     TopK,
     within,
 )
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, Range, Rows, Unbounded, Window, in_order
 
 
 class Pattern(IntEnum):
@@ -51,7 +51,8 @@ def pattern(node: Node) -> Pattern:
             hardest = max(pattern(p) for p in timed or parts)
             if len(timed) == 1:
                 return hardest
-            # a result leaves with the first of its parts, which need not be the part that came first
+            # a result leaves with the first of its parts, which need not be the part that came first (nor, where one
+            # window is external and others INTERNAL, do results leave in the order in which they came, as 3.3.2 has it)
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case Aggregate(input=child):
             # a new value replaces the old one whenever a row comes or goes; over INTERNAL windows both stay (3.3.2)
@@ -64,8 +65,6 @@ def pattern(node: Node) -> Pattern:
         case Distinct(input=child):
             # a later duplicate stands in when the shown one expires, with an expiry known when it is emitted
             return max(pattern(child), Pattern.WK) if pattern(child) is not Pattern.MON else Pattern.MON
-        case SemiJoin(left=left, right=right) if any(map(_has_internal, (left, right))) and _all_windows(left, right):
-            return Pattern.MON
         case SemiJoin(left=left, right=right, anti=False, null_aware=None):
             # a join with the distinct rows of the right
             hardest = max(pattern(left), pattern(right))
@@ -100,21 +99,16 @@ def _lifetime(node: Node) -> Window | None:
 def _has_internal(node: Node) -> bool:
     """Whether a window of the node, not one inside a windowed sub-query, keeps its results."""
     windows = (n.window for n in within(node) if isinstance(n, Scan | Rewindow))
-    return any(isinstance(w, Range) and w.internal for w in windows)
-
-
-def _all_windows(*nodes: Node) -> bool:
-    """Whether each node has a window."""
-    return all(any(isinstance(n, Scan | Rewindow) for n in within(node)) for node in nodes)
+    return any(w.internal for w in windows)
 
 
 def _window(window: Window) -> Pattern:
+    if window.internal:
+        return Pattern.MON  # what came to be in it stays (3.3.2)
     match window:
-        case Range(internal=True):
-            return Pattern.MON  # what came to be in it stays (3.3.2)
         case Unbounded():
             return Pattern.MON
         case Rows() | Range(rows=int()):
             return Pattern.STR  # later rows decide which one leaves, and when
         case Range() | Now():
-            return Pattern.WKS
+            return Pattern.WKS if in_order(window) else Pattern.WK

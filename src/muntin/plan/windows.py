@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 import numpy as np
 
+from muntin.core.calendar import Months, Span, first_multiple, later, positive
 from muntin.core.time import DAY, FOREVER, MICROSECOND, Instants
 from muntin.core.zones import tick_at_or_after, zone
 
@@ -15,25 +16,28 @@ Bounds = OneOf["half_open", "closed", "start"]
 
 @dataclass(frozen=True)
 class Range:
-    """``[RANGE length]`` or ``[RANGE length SLIDE slide]`` (same as ``[WINDOW length SLIDE slide]``), microseconds.
+    """``[RANGE length]`` or ``[RANGE length SLIDE slide]`` (same as ``[WINDOW length SLIDE slide]``): microseconds, or
+    months on the zone's clock.
 
     ``internal``: the window bounds what is combined, but results once produced never leave (thesis 3.3.2).
     """
 
-    length: int
-    slide: int | None = None
+    length: Span
+    slide: Span | None = None
     internal: bool = False
     rows: int | None = None
     """``SLIDE n`` of rows: the contents change only when the number of rows so far is a multiple of it."""
 
     def __post_init__(self) -> None:
-        if self.length <= 0 or (self.slide is not None and self.slide <= 0):
+        if not positive(self.length) or (self.slide is not None and not positive(self.slide)):
             raise ValueError(f"window lengths and slides are positive: {self}")
 
 
 @dataclass(frozen=True)
 class Now:
-    """``[NOW]``: the rows of the current instant (valid for one granule)."""
+    """``[NOW]``: the rows of the current instant (valid for one granule). ``internal`` as in ``Range``."""
+
+    internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,21 +52,26 @@ class Rows:
     """``[ROWS count]``: the latest rows including the current one; ``[PARTITION BY by ROWS count]``: of each partition.
 
     ``slide``: the contents change only when the number of rows so far is a multiple of it; ``every``: only at multiples
-    of so many microseconds (a mixed jumping window, thesis 2.1). ``by``: column names. ``internal`` as in ``Range``.
+    of so much time (a mixed jumping window, thesis 2.1). ``by``: column names. ``internal`` as in ``Range``.
     """
 
     count: int
     slide: int | None = None
     by: tuple[str, ...] = ()
     internal: bool = False
-    every: int | None = None
+    every: Span | None = None
 
     def __post_init__(self) -> None:
-        if self.count <= 0 or any(s is not None and s <= 0 for s in (self.slide, self.every)):
+        if self.count <= 0 or any(s is not None and not positive(s) for s in (self.slide, self.every)):
             raise ValueError(f"window sizes and slides are positive: {self}")
 
 
 Window = Range | Now | Unbounded | Rows
+
+
+def as_external(window: Window) -> Window:
+    """The window, whose results leave with its rows."""
+    return replace(window, internal=False)
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,8 @@ class QueryOptions:
     ``bounds``: reading of RANGE T at instant t: half_open (t-T, t], closed [t-T, t], start [t-T, t) (SLIDE only).
     ``origin``: microseconds from the epoch that multiples of SLIDE are counted from. ``granule``: microseconds that
     ``closed`` and ``[NOW]`` add to the last instant. ``zone``: time zone of literals, casts and functions, and of
-    the clock that SLIDE and RANGE of whole days go by (None: UTC, and ``session_zone`` for literals, casts and
-    functions: what holds in the Spark session in which the query is registered). ``exp``: also
+    the clock that SLIDE and RANGE of whole days and months go by (None: UTC, and ``session_zone`` for literals, casts
+    and functions: what holds in the Spark session in which the query is registered). ``exp``: also
     output the expiry of each row. ``strategy``: execution strategy: "upa", "nt", "direct", or "auto" (the
     cheapest by estimate). ``skew``: "split" lets all shards share the join of keys that would fill one of them
     (joins of two windows, live pipelines), at the price of one more exchange after the join; "keep" does not.
@@ -102,7 +111,7 @@ class Ticks:
     """Evaluation instants: the union of the multiples of ``slides`` counted from their origins (same order), as the
     clock of ``zone`` shows them (None: UTC; see ``core.zones.Zone.ceil``)."""
 
-    slides: tuple[int, ...]
+    slides: tuple[Span, ...]
     origins: tuple[int, ...]
     zone: str | None = None
 
@@ -121,6 +130,8 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
 
     In a zone RANGE of whole days is time on its clock: ts + T is the first instant at which the clock shows T more than
     at ts (while it shows an hour again, as at the end of that hour). RANGE equal to SLIDE reaches to the tick before.
+    RANGE of months is time on the clock with or without a zone (``core.calendar``); rows of the last days of a month
+    may then leave in another order than they came in.
     """
     match window:
         case Unbounded():
@@ -134,7 +145,7 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
             own = own_ticks(window, options)
             if own is None:
                 return start, exp
-            if own.zone is not None and length == slide:
+            if length == slide and (own.zone is not None or isinstance(length, Months)):
                 start = own.at_or_after(start)
                 last = start if options.bounds != "closed" else own.at_or_after(ts + options.granule)
                 return start, own.at_or_after(last + MICROSECOND)
@@ -143,22 +154,27 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
             raise ValueError("when a row leaves a window of rows is known only when later rows come")
 
 
-def _bounds(ts: Instants, length: int, options: QueryOptions) -> tuple[Instants, Instants]:
+def _bounds(ts: Instants, length: Span, options: QueryOptions) -> tuple[Instants, Instants]:
     match options.bounds:
         case "half_open":
             return ts, _later(ts, length, options)
         case "closed":
-            return ts, _later(ts, length + options.granule, options, length)
+            return ts, _later(ts, length, options, options.granule)
         case "start":
-            return ts + MICROSECOND, _later(ts, length + MICROSECOND, options, length)
+            return ts + MICROSECOND, _later(ts, length, options, MICROSECOND)
 
 
-def _later(ts: Instants, span: int, options: QueryOptions, length: int | None = None) -> Instants:
-    """``ts + span``; on the zone's clock where ``length`` (default: the span) is whole days."""
-    if options.zone is None or (span if length is None else length) % DAY:
-        return ts + span
+def _later(ts: Instants, length: Span, options: QueryOptions, more: int = 0) -> Instants:
+    """``ts + length + more``; on the zone's clock where ``length`` is whole days or months."""
+    if isinstance(length, int) and (options.zone is None or length % DAY):
+        return ts + (length + more)
     clock = zone(options.zone)
-    return clock.reach(clock.wall(ts) + span)
+    return clock.reach(later(clock.wall(ts), length) + more)
+
+
+def in_order(window: Window) -> bool:
+    """Whether rows of a window of time leave in the order in which they came: not where months have different ends."""
+    return not (isinstance(window, Range) and isinstance(window.length, Months))
 
 
 def moves_with_rows(window: Window) -> bool:
@@ -166,13 +182,17 @@ def moves_with_rows(window: Window) -> bool:
     return isinstance(window, Rows) or (isinstance(window, Range) and window.rows is not None)
 
 
-def beat(window: Window, options: QueryOptions) -> tuple[int, int] | None:
+def beat(window: Window, options: QueryOptions) -> tuple[Span, int] | None:
     """(length, origin below it) of a window's movements in time; None where time does not move it by steps."""
     match window:
         case Range(slide=int(slide)):
             return slide, tick_origin(window, options) % slide
+        case Range(slide=Months() as months):
+            return months, first_multiple(months, tick_origin(window, options))
         case Rows(every=int(every)):
             return every, options.origin % every
+        case Rows(every=Months() as months):
+            return months, first_multiple(months, options.origin)
         case _:
             return None
 
@@ -185,4 +205,6 @@ def own_ticks(window: Window, options: QueryOptions) -> Ticks | None:
 
 def tick_origin(window: Range, options: QueryOptions) -> int:
     """Where multiples of the window's SLIDE count from: under ``bounds="start"`` the instants are RANGE + multiples."""
-    return options.origin + (window.length if options.bounds == "start" else 0)
+    if options.bounds != "start":
+        return options.origin
+    return int(later(np.array([options.origin], np.int64), window.length)[0])

@@ -11,10 +11,9 @@ from typing import Any
 from muntin.core.time import ALWAYS
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
 from muntin.plan.windows import QueryOptions, Range, Rows, Window
-from muntin.reference.clocks import next_tick
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
-from muntin.reference.membership import Beat, Visit, beat_of, instants, shown_end, visits
-from muntin.reference.relation import Leaf, Relation, compare_nulls, leaf_of
+from muntin.reference.membership import Beat, Visit, beat_of, instants, last_of_month, shown_end, visits
+from muntin.reference.relation import Leaf, Relation, compare_nulls, has_internal, leaf_of
 from muntin.reference.values import canonical
 
 Answer = tuple[int, list[tuple[Any, ...]]]
@@ -104,25 +103,13 @@ class _Query:
                 case _:
                     continue
             self.leaves[id(node)] = leaf_of(*leaf, self.options)
+            self.ghosts += visits(leaf[0], last_of_month(leaf[0], leaf[1], self.options), self.options)
         self.beats: list[Beat] = [b for f in self.leaves.values() if (b := beat_of(f.window, self.options))]
-        if self.beats:  # what no evaluation sees is no result
-            self.leaves = {n: replace(f, shown=self._evaluated(f.shown)) for n, f in self.leaves.items()}
         self.stays = [v for leaf in self.leaves.values() for v in leaf.stays]
         read = {n.table.name for n in within(self.output) if isinstance(n, TableScan) and n.table.kind == "relation"}
         for table in (self.inputs.tables[name] for name in read):
             self.stays += [_moment(ts) for ts, _ in table.versions if ts != ALWAYS]
             self.passed += [_moment(ts) for ts in table.updates]
-
-    def _evaluated(self, shown: dict[int, Visit]) -> dict[int, Visit]:
-        """The stays from the first evaluation that sees the row to the first that does not."""
-
-        def tick(t: int) -> int:
-            return min(next_tick(t, *b) for b in self.beats)
-
-        return {
-            key: replace(v, enters=tick(v.enters), leaves=None if v.leaves is None else tick(v.leaves))
-            for key, v in shown.items()
-        }
 
     def _now(self, window: Window) -> Window:
         return replace(window, slide=None) if self.continual and isinstance(window, Range) else window
@@ -145,7 +132,7 @@ class _Query:
         return max((shown_end(v, self.beats) for v in [*self.stays, *self.ghosts, *self.passed]), default=None)
 
     def answers(self) -> list[Answer]:
-        relation = Relation(self.leaves, self.inputs, self.options)
+        relation = Relation(self.leaves, self.inputs, self.options, has_internal(self.output))
         names = self.output.schema.names
         return [
             (t, [tuple(canonical(r.values[n]) for n in names) for r in relation.at(self.output, t)])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
+
+from muntin.core.calendar import Months, Span
 
 _ZERO = datetime(1970, 1, 1)
 _MICRO = timedelta(microseconds=1)
@@ -65,19 +68,39 @@ def reach(reading: int, zone: str | None) -> int:
     return _least(lambda t: shown(t, zone) >= reading, found - 2 * _DAY, found)
 
 
-def next_tick(t: int, slide: int, origin: int, zone: str | None) -> int:
+def moved(reading: int, span: Span) -> int:
+    """The reading later by a span; by months: on the same day of the month, or on the last one of a shorter month."""
+    if isinstance(span, int):
+        return reading + span
+    at = _ZERO + reading * _MICRO
+    month = at.year * 12 + at.month - 1 + span.count
+    last = calendar.monthrange(month // 12, month % 12 + 1)[1]
+    return (at.replace(year=month // 12, month=month % 12 + 1, day=min(at.day, last)) - _ZERO) // _MICRO
+
+
+def _multiple(reading: int, slide: Span, origin: int) -> int:
+    """The last multiple (from ``origin``) that is not after the reading."""
+    if isinstance(slide, int):
+        return reading - (reading - origin) % slide
+    start, now = _ZERO + origin * _MICRO, _ZERO + reading * _MICRO
+    months = (now.year - start.year) * 12 + now.month - start.month
+    found = moved(origin, Months(months // slide.count * slide.count))
+    return found if found <= reading else moved(found, Months(-slide.count))
+
+
+def next_tick(t: int, slide: Span, origin: int, zone: str | None) -> int:
     """The first instant at or after ``t`` at which the clock shows a multiple (from ``origin``) for the first time."""
-    reading = shown(t, zone) - (shown(t, zone) - origin) % slide
+    reading = _multiple(shown(t, zone), slide, origin)
     while not (shown(found := instant(reading, zone), zone) == reading and found >= t):
-        reading += slide
+        reading = moved(reading, slide)
     return found
 
 
-def last_tick(t: int, slide: int, origin: int, zone: str | None) -> int:
+def last_tick(t: int, slide: Span, origin: int, zone: str | None) -> int:
     """The last such instant at or before ``t``."""
-    reading = read(t, zone) - (read(t, zone) - origin) % slide
+    reading = _multiple(read(t, zone), slide, origin)
     while not (shown(found := instant(reading, zone), zone) == reading and found <= t):
-        reading -= slide
+        reading = moved(reading, -slide if isinstance(slide, int) else Months(-slide.count))
     return found
 
 

@@ -11,15 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from muntin.core.calendar import Months, Span
 from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
-from muntin.reference.clocks import last_tick, next_tick, reach, read, wall
+from muntin.reference.clocks import last_tick, moved, next_tick, reach, read, wall
 from muntin.reference.inputs import Event
 from muntin.reference.values import canonical
 
 _DAY = 24 * 60 * 60 * 1_000_000
 
-Beat = tuple[int, int, str | None]
-"""(SLIDE, origin) in microseconds, and the zone whose clock shows the multiples."""
+Beat = tuple[Span, int, str | None]
+"""(SLIDE, origin in microseconds), and the zone whose clock shows the multiples."""
 
 
 def contents(window: Window, events: Sequence[Event], t: int, options: QueryOptions) -> list[Event]:
@@ -60,13 +61,13 @@ def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
             return ts <= t
         case Now():
             return ts <= t < ts + options.granule
-        case Range(length, slide):
+        case Range(length):
             beat = beat_of(window, options)
             own = t if beat is None else last_tick(t, *beat)
-            if options.zone is not None and length == slide:
+            if _by_ticks(window, options):
                 assert beat is not None
                 return _holds_since(last_tick(own - 1, *beat), own, ts, options)
-            if options.zone is not None and length % _DAY == 0:
+            if isinstance(length, Months) or (options.zone is not None and length % _DAY == 0):
                 return _holds_on_the_clock(length, own, ts, options)
             match options.bounds:
                 case "half_open":
@@ -89,33 +90,47 @@ def _holds_since(before: int, own: int, ts: int, options: QueryOptions) -> bool:
             return before <= ts < own
 
 
-def _holds_on_the_clock(length: int, own: int, ts: int, options: QueryOptions) -> bool:
+def _by_ticks(window: Range, options: QueryOptions) -> bool:
+    """Whether the window holds what came since its instant before, however long that was."""
+    return window.length == window.slide and (options.zone is not None or isinstance(window.length, Months))
+
+
+def _holds_on_the_clock(length: Span, own: int, ts: int, options: QueryOptions) -> bool:
     """Whether the clock has not moved on by ``length`` since the row came."""
-    moved = read(own, options.zone) - wall(ts, options.zone)
+    over = read(own, options.zone) - moved(wall(ts, options.zone), length)
     match options.bounds:
         case "half_open":
-            return ts <= own and moved < length
+            return ts <= own and over < 0
         case "closed":
-            return ts <= own and moved < length + options.granule
+            return ts <= own and over < options.granule
         case "start":
-            return ts < own and moved <= length
+            return ts < own and over <= 0
 
 
 def _leaves(window: Range, ts: int, options: QueryOptions) -> int:
     """The instant from which the window holds the row no more, SLIDE apart (with SLIDE: not after the tick at it)."""
     more = {"half_open": 0, "closed": options.granule, "start": 1}[options.bounds]
-    if options.zone is not None and window.length == window.slide:
+    if _by_ticks(window, options):
         beat = beat_of(window, options)
         assert beat is not None
         return next_tick(ts + more, *beat) + 1
-    if options.zone is not None and window.length % _DAY == 0:
-        return reach(wall(ts, options.zone) + window.length + more, options.zone)
+    if isinstance(window.length, Months) or (options.zone is not None and window.length % _DAY == 0):
+        return reach(moved(wall(ts, options.zone), window.length) + more, options.zone)
     return ts + window.length + more
 
 
 def origin_of(window: Range, options: QueryOptions) -> int:
     """Where the multiples of SLIDE are counted from: under ``start`` the multiples are window starts, not ends."""
-    return options.origin + (window.length if options.bounds == "start" else 0)
+    return moved(options.origin, window.length) if options.bounds == "start" else options.origin
+
+
+def last_of_month(window: Window, events: Sequence[Event], options: QueryOptions) -> list[Event]:
+    """An event that stands for what may leave last: of several days that become the last of a shorter month, the
+    earlier ones' rows may leave after the newest row, up to the end of that day."""
+    if not events or not isinstance(window, Range) or window.rows is not None or not isinstance(window.length, Months):
+        return []
+    midnight = wall(max(e.ts for e in events), options.zone) // _DAY * _DAY
+    return [Event(reach(midnight, options.zone) - 1, (-1, 0), {})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +141,6 @@ class Visit:
     enters: int
     leaves: int | None
     own: Beat | None = None
-
-    def shown(self) -> Visit:
-        """The stay as the window's own SLIDE shows it."""
-        if self.own is None:
-            return self
-        leaves = None if self.leaves is None else next_tick(self.leaves, *self.own)
-        return replace(self, enters=next_tick(self.enters, *self.own), leaves=leaves)
 
 
 def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> Iterator[Visit]:

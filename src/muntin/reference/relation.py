@@ -9,7 +9,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from muntin.core.errors import UnsupportedError
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import NEVER
 from muntin.plan.exprs import Agg, Call, Expr
 from muntin.plan.nodes import (
     Aggregate,
@@ -29,11 +29,11 @@ from muntin.plan.nodes import (
     TopK,
     within,
 )
-from muntin.plan.windows import QueryOptions, Window
+from muntin.plan.windows import QueryOptions, Unbounded, Window
 from muntin.reference.aggregates import aggregate
 from muntin.reference.inputs import Event, Inputs, Values
 from muntin.reference.membership import Visit, contents, visits
-from muntin.reference.rows import Held, combine, join, nulls
+from muntin.reference.rows import NOTHING, Held, Needs, Part, all_of, combine, join, nulls
 from muntin.reference.scalar import eval_expr
 from muntin.reference.values import canonical, compare
 
@@ -42,131 +42,214 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A window of the query with the rows of its stream; ``prefix`` goes before the columns' names.
-
-    ``stays``: of each row that the window ever shows; ``shown``: as its own SLIDE shows it, by ``id`` of the event.
-    """
+    """A window of the query with the rows of its stream; ``prefix`` goes before the columns' names; ``stays``: the stay
+    of each row that the window ever shows."""
 
     window: Window
     events: list[Event]
     prefix: str
     stays: list[Visit]
-    shown: dict[int, Visit]
 
 
 def leaf_of(window: Window, events: list[Event], prefix: str, options: QueryOptions) -> Leaf:
     """The leaf, with the stay of each row."""
-    stays = list(visits(window, events, options))
-    return Leaf(window, events, prefix, stays, {id(v.event): v.shown() for v in stays})
+    return Leaf(window, events, prefix, list(visits(window, events, options)))
+
+
+@dataclass
+class Seen:
+    """A result over INTERNAL windows that was shown once: a row, how many there are of it, what it needs to stay."""
+
+    row: Held
+    count: int
+    needs: Needs
 
 
 @dataclass
 class Relation:
     """Evaluates nodes at instants, which must not go back.
 
-    ``leaves``: by ``id`` of the Scan or Rewindow node. ``appended``: by node, what an aggregate over INTERNAL windows
-    has shown so far (thesis 3.3.2: results stay; state expires).
+    INTERNAL windows (thesis 3.3.2: "the same results in the same order as in the case of external windows", but no
+    result leaves because a row left an INTERNAL window; "state must be maintained as if external windows were used"):
+
+    * What the query computes over the same windows read as external ones decides which results come, and when. A
+      result is a combination of rows; it comes at the first instant at which all of them are there together, once.
+    * It stays while the rows of its external windows and its rows of other constructs are there, whatever leaves the
+      INTERNAL windows. Without any it stays for ever, as it does beside [UNBOUNDED] and tables that do not change.
+    * A row that EXISTS, IN or a semi join lets pass is a result from its first partner on, and stays while itself, if
+      its window is external, and one of the partners that it met stay.
+    * Each new value of an aggregate over any INTERNAL window is a result of its own, which stays.
+    * Rows of constructs over external windows alone (aggregates, DISTINCT, negation, set operations, outer joins,
+      relations) come and go as such constructs show them, by value: of equal rows the oldest leaves first.
+
+    ``leaves``: by ``id`` of the Scan or Rewindow node. ``traced``: whether a window is INTERNAL, so that rows have to
+    be told apart. ``seen``: by node, the results over INTERNAL windows so far. ``ages``: by node, the rows of a
+    construct by value, oldest first. ``there``: by node, the parts that are there now.
     """
 
     leaves: dict[int, Leaf]
     inputs: Inputs
     options: QueryOptions
-    appended: dict[int, tuple[Counter[Key], list[Held]]] = field(default_factory=dict)
+    traced: bool = False
+    seen: dict[int, dict[Key, Seen]] = field(default_factory=dict)
+    ages: dict[int, dict[Key, list[int]]] = field(default_factory=dict)
+    there: dict[int, set[Part]] = field(default_factory=dict)
+    born: int = 0
 
-    def at(self, node: Node, t: int, version: int | None = None, external: bool = False) -> list[Held]:
-        """The bag of rows of ``node`` at ``t``.
+    def at(self, node: Node, t: int) -> list[Held]:
+        """The bag of rows of ``node`` at ``t``; results over INTERNAL windows stay."""
+        if not has_internal(node):
+            return self.now(node, t)
+        match node:
+            case Output(below, _):
+                return self.at(below, t)
+            case Filter(below, predicate):
+                return _where(self.at(below, t), predicate)
+            case Project(below, exprs):
+                return _project(self.at(below, t), exprs)
+            case SetOp(kind="union_all"):
+                return self.at(node.left, t) + _renamed(node, self.at(node.right, t))
+            case _:
+                return self._kept(node, t)
 
-        ``version``: the instant at which NRR tables are read (thesis 3.3.1; None: ``t``). ``external``: read INTERNAL
-        windows as external.
-        """
+    def _kept(self, node: Node, t: int) -> list[Held]:
+        """What the node has shown so far over windows read as external, and what is still held."""
+        seen = self.seen.setdefault(id(node), {})
+        rows = self.now(node, t)
+        count = Counter((r.lineage, _key(r)) for r in rows)
+        for r in rows:
+            key = (r.lineage, _key(r))
+            found = seen.setdefault(key, Seen(r, 0, frozenset()))
+            found.count, found.needs = max(found.count, count[key]), found.needs | r.needs
+        there = set[Part]().union(*self.there.values())
+        return [s.row for s in seen.values() if any(n <= there for n in s.needs) for _ in range(s.count)]
+
+    def now(self, node: Node, t: int, version: int | None = None) -> list[Held]:
+        """The bag of rows of ``node`` at ``t``, INTERNAL windows read as external ones; ``version``: the instant at
+        which NRR tables are read (thesis 3.3.1; None: ``t``)."""
         match node:
             case Scan() | Rewindow():
-                return self._window(self.leaves[id(node)], t, external)
+                return self._window(node, t)
             case TableScan(table, alias):
                 moment = version if version is not None and table.kind == "nrr" else t
-                rows = self.inputs.tables[table.name].at(moment)
-                return [Held({f"{alias}.{c}": v for c, v in r.items()}) for r in rows]
+                held = self.inputs.tables[table.name].at(moment)
+                rows = [Held({f"{alias}.{c}": v for c, v in r.items()}) for r in held]
+                return self._aged(node, rows) if table.kind == "relation" else self._numbered(node, rows)
             case Filter(below, predicate):
-                return [r for r in self.at(below, t, version, external) if eval_expr(predicate, r.values) is True]
+                return _where(self.now(below, t, version), predicate)
             case Project(below, exprs):
-                rows_below = self.at(below, t, version, external)
-                return [replace(r, values={n: eval_expr(e, r.values) for n, e in exprs}) for r in rows_below]
+                return _project(self.now(below, t, version), exprs)
+            case Output(below, _):
+                return self.now(below, t, version)
             case Join():
-                return self._join(node, t, version, external)
+                return self._join(node, t, version)
+            case SemiJoin(anti=False, null_aware=None):
+                return [_with_one_of(r, others) for r, others in self._with_partners(node, t, version) if others]
+            case SetOp(kind="union_all"):
+                return self.now(node.left, t, version) + _renamed(node, self.now(node.right, t, version))
+            case _:
+                return self._aged(node, self._construct(node, t, version))
+
+    def _construct(self, node: Node, t: int, version: int | None) -> list[Held]:
+        """Rows that are not combinations of rows."""
+        match node:
             case Aggregate():
-                if has_internal(node) and not external:
-                    return self._append(node, t, version)
-                return self._aggregate(self.at(node.input, t, version, external), node.groups, node.aggs)
+                return self._aggregate(self.now(node.input, t, version), node.groups, node.aggs)
             case Distinct(below):
-                return _distinct(self.at(below, t, version, external))
+                return _distinct(self.now(below, t, version))
             case SemiJoin():
-                return [r for r, others in self._with_partners(node, t, version, external) if _keeps(node, r, others)]
+                return [r for r, others in self._with_partners(node, t, version) if _keeps(node, r, others)]
             case OuterJoin():
-                return list(self._outer(node, t, version, external))
+                return list(self._outer(node, t, version))
             case SetOp():
-                return self._set(node, t, version, external)
+                return self._set(node, t, version)
             case Apply(aggs=aggs):
-                pairs = self._with_partners(node, t, version, external)
+                pairs = self._with_partners(node, t, version)
                 return [replace(r, values=r.values | self._summary(others, aggs)) for r, others in pairs]
             case TopK(below, keys, count):
-                return _top(self.at(below, t, version, external), keys, count)
-            case Output(below, _):
-                return self.at(below, t, version, external)
+                return _top(self.now(below, t, version), keys, count)
         raise TypeError(f"not a plan node: {node!r}")
 
-    def _window(self, leaf: Leaf, t: int, external: bool) -> list[Held]:
-        if is_internal(leaf.window) and not external:
-            every = leaf.shown.values()
-            there = [v for v in every if v.enters <= t and (v.leaves is None or v.enters < v.leaves)]
-        else:
-            there = [leaf.shown[id(e)] for e in contents(leaf.window, leaf.events, t, self.options)]
+    def _window(self, node: Scan | Rewindow, t: int) -> list[Held]:
+        leaf = self.leaves[id(node)]
+        rows = [
+            Held({leaf.prefix + c: x for c, x in e.values.items()}, e.ts, ((e.ts, *e.order),))
+            for e in contents(leaf.window, leaf.events, t, self.options)
+        ]
+        stays = is_internal(leaf.window) or isinstance(leaf.window, Unbounded)
+        return self._traced(node, rows, [r.order[0] for r in rows], needed=not stays)
+
+    def _traced(self, node: Node, rows: list[Held], names: Sequence[Part], needed: bool) -> list[Held]:
+        """The rows as parts of results under their ``names``; ``needed``: results go with them."""
+        if not self.traced:
+            return rows
+        parts: list[Part] = [(id(node), *n) for n in names]
+        self.there[id(node)] = set(parts)
         return [
-            Held(
-                {leaf.prefix + c: x for c, x in v.event.values.items()},
-                v.event.ts,
-                ((v.event.ts, *v.event.order),),
-                v.enters,
-                FOREVER if v.leaves is None else v.leaves,
-            )
-            for v in there
+            replace(r, lineage=(p,), needs=frozenset([frozenset([p])]) if needed else NOTHING)
+            for r, p in zip(rows, parts, strict=True)
         ]
 
-    def _join(self, node: Join, t: int, version: int | None, external: bool) -> list[Held]:
-        """Every combination of rows that are (INTERNAL: were) valid together and for which the predicate is true."""
+    def _numbered(self, node: Node, rows: list[Held]) -> list[Held]:
+        """Rows of a table that no result waits for, equal ones by number."""
+        before: Counter[Key] = Counter()
+        names = []
+        for key in map(_key, rows):
+            names.append((*key, before[key]))
+            before[key] += 1
+        return self._traced(node, rows, names, needed=False)
+
+    def _aged(self, node: Node, rows: list[Held]) -> list[Held]:
+        """Rows that come and go by value: each has a number once it is there; the oldest of equal ones leaves first."""
+        if not self.traced:
+            return rows
+        before, now = self.ages.get(id(node), {}), Counter(map(_key, rows))
+        ages = {}
+        for key, count in now.items():
+            old = before.get(key, [])
+            fresh = range(self.born, self.born + count - len(old))
+            self.born += len(fresh)
+            ages[key] = [*old[max(0, len(old) - count) :], *fresh]
+        self.ages[id(node)] = ages
+        left = {key: iter(numbers) for key, numbers in ages.items()}
+        names = [(next(left[_key(r)]),) for r in rows]
+        return self._traced(node, rows, names, needed=not has_internal(node))
+
+    def _join(self, node: Join, t: int, version: int | None) -> list[Held]:
+        """Every combination of rows for which the predicate is true."""
         timed = [p for p in node.parts if version is not None or not versioned(p)]
         late = [p for p in node.parts if p not in timed]
-        rows = join([self.at(p, t, version, external) for p in timed], [p.schema.names for p in timed], node.predicate)
+        rows = join([self.now(p, t, version) for p in timed], [p.schema.names for p in timed], node.predicate)
         if not late:
             return rows
         if not timed:
-            return join([self.at(p, t) for p in late], [p.schema.names for p in late], node.predicate)
+            return join([self.now(p, t) for p in late], [p.schema.names for p in late], node.predicate)
         found = []
         for row in rows:
-            tables = [self.at(p, t, row.ts) for p in late]
+            tables = [self.now(p, t, row.ts) for p in late]
             names = [tuple(row.values), *(p.schema.names for p in late)]
             found += join([[row], *tables], names, node.predicate)
         return found
 
     def _with_partners(
-        self, node: SemiJoin | Apply, t: int, version: int | None, external: bool
+        self, node: SemiJoin | Apply, t: int, version: int | None
     ) -> Iterator[tuple[Held, list[Held]]]:
-        """Each row of the left with those of the right that are (INTERNAL: were) valid with it and fit."""
+        """Each row of the left with those of the right that fit."""
         late = version is None and versioned(node.right)
-        rights = [] if late else self.at(node.right, t, version, external)
-        for row in self.at(node.left, t, version, external):
-            others = self.at(node.right, t, row.ts) if late else rights
-            pairs = [(o, combine(row, o)) for o in others]
-            yield row, [o for o, b in pairs if b.start < b.end and eval_expr(node.predicate, b.values) is True]
+        rights = [] if late else self.now(node.right, t, version)
+        for row in self.now(node.left, t, version):
+            others = self.now(node.right, t, row.ts) if late else rights
+            yield row, [o for o in others if eval_expr(node.predicate, row.values | o.values) is True]
 
-    def _outer(self, node: OuterJoin, t: int, version: int | None, external: bool) -> Iterator[Held]:
+    def _outer(self, node: OuterJoin, t: int, version: int | None) -> Iterator[Held]:
         left_late, right_late = (version is None and versioned(p) for p in (node.left, node.right))
         if (left_late and node.side != "right") or (right_late and node.side != "left"):
             raise UnsupportedError("an outer join cannot keep the rows of a non-retroactive table that has no partner")
-        lefts = [] if left_late else self.at(node.left, t, version, external)
-        rights = [] if right_late else self.at(node.right, t, version, external)
+        lefts = [] if left_late else self.now(node.left, t, version)
+        rights = [] if right_late else self.now(node.right, t, version)
         matched: set[int] = set()
         for row in [] if left_late else lefts:
-            others = self.at(node.right, t, row.ts) if right_late else rights
+            others = self.now(node.right, t, row.ts) if right_late else rights
             partners = [o for o in others if eval_expr(node.predicate, row.values | o.values) is True]
             matched |= {id(o) for o in partners}
             yield from (combine(row, o) for o in partners)
@@ -175,21 +258,14 @@ class Relation:
         if node.side == "left":
             return
         for other in rights:
-            others = self.at(node.left, t, other.ts) if left_late else []
+            others = self.now(node.left, t, other.ts) if left_late else []
             partners = [o for o in others if eval_expr(node.predicate, o.values | other.values) is True]
             yield from (combine(o, other) for o in partners)
             if not partners and id(other) not in matched:
                 yield replace(other, values=nulls(node.left.schema.names) | other.values)
 
-    def _set(self, node: SetOp, t: int, version: int | None, external: bool) -> list[Held]:
-        names = node.left.schema.names
-        left = self.at(node.left, t, version, external)
-        right = [
-            replace(r, values=dict(zip(names, (r.values[n] for n in node.right.schema.names), strict=True)))
-            for r in self.at(node.right, t, version, external)
-        ]
-        if node.kind == "union_all":
-            return left + right
+    def _set(self, node: SetOp, t: int, version: int | None) -> list[Held]:
+        left, right = self.now(node.left, t, version), _renamed(node, self.now(node.right, t, version))
         if node.kind in ("except", "intersect"):
             left = _distinct(left)
         there = Counter(_key(r) for r in right)
@@ -229,18 +305,24 @@ class Relation:
             found[name] = aggregate(agg, values, self.inputs.functions)
         return found
 
-    def _append(self, node: Aggregate, t: int, version: int | None) -> list[Held]:
-        """Every value that the aggregate over the same external windows has taken at an instant so far."""
-        before, shown = self.appended.get(id(node), (Counter(), []))
-        rows = self.at(node, t, version, external=True)
-        left = Counter(before)
-        for r in rows:
-            if left[_key(r)] > 0:
-                left[_key(r)] -= 1
-            else:
-                shown = [*shown, r]
-        self.appended[id(node)] = (Counter(_key(r) for r in rows), shown)
-        return shown
+
+def _where(rows: list[Held], predicate: Expr) -> list[Held]:
+    return [r for r in rows if eval_expr(predicate, r.values) is True]
+
+
+def _project(rows: list[Held], exprs: Sequence[tuple[str, Expr]]) -> list[Held]:
+    return [replace(r, values={n: eval_expr(e, r.values) for n, e in exprs}) for r in rows]
+
+
+def _renamed(node: SetOp, rows: list[Held]) -> list[Held]:
+    """Rows of the right under the names of the left."""
+    names, own = node.left.schema.names, node.right.schema.names
+    return [replace(r, values=dict(zip(names, (r.values[n] for n in own), strict=True))) for r in rows]
+
+
+def _with_one_of(row: Held, partners: list[Held]) -> Held:
+    """The row, which stays while one of the partners does."""
+    return replace(row, needs=all_of(row.needs, frozenset[frozenset[Part]]().union(*(p.needs for p in partners))))
 
 
 def _filtered(agg: Agg, row: Held) -> bool:

@@ -6,10 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import NEVER
 from muntin.plan.exprs import Expr, columns_of, conjuncts
 from muntin.reference.inputs import Values
 from muntin.reference.scalar import eval_expr
+
+Part = tuple[Any, ...]
+"""A row of a window, or of a table or construct, by what is unique to it."""
+
+Needs = frozenset[frozenset[Part]]
+"""Sets of external parts; a row stays while all parts of one of the sets are there."""
+
+NOTHING: Needs = frozenset([frozenset()])
+"""The row needs no part to be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +26,28 @@ class Held:
     """A row of a relation.
 
     ``ts``: the event time (of a combination: the newest of its parts). ``order``: (ts, registration, arrival) of each
-    part. ``start``, ``end``: the span in which the windows of all its parts hold them (matters under INTERNAL only).
+    part. ``lineage``: the parts that it is made of. ``needs``: the external ones, without which it goes; of a row that
+    EXISTS or IN lets pass one set for each partner (both matter under INTERNAL only).
     """
 
     values: Values
     ts: int = NEVER
     order: tuple[tuple[int, ...], ...] = ()
-    start: int = NEVER
-    end: int = FOREVER
+    lineage: tuple[Part, ...] = ()
+    needs: Needs = NOTHING
 
 
 def combine(a: Held, b: Held) -> Held:
     """The combination of two rows."""
-    return Held(a.values | b.values, max(a.ts, b.ts), a.order + b.order, max(a.start, b.start), min(a.end, b.end))
+    lineage, needs = a.lineage + b.lineage, all_of(a.needs, b.needs)
+    return Held(a.values | b.values, max(a.ts, b.ts), a.order + b.order, lineage, needs)
+
+
+def all_of(a: Needs, b: Needs) -> Needs:
+    """What a row needs that needs both."""
+    if a is NOTHING or b is NOTHING:
+        return b if a is NOTHING else a
+    return frozenset(x | y for x in a for y in b)
 
 
 def nulls(names: Iterable[str]) -> dict[str, Any]:
@@ -47,5 +65,5 @@ def join(parts: Sequence[Sequence[Held]], names: Sequence[Iterable[str]], predic
         ready = [c for c in waiting if {col.name for col in columns_of(c)} <= known]
         waiting = [c for c in waiting if c not in ready]
         pairs = (combine(left, right) for left in rows for right in part)
-        rows = [r for r in pairs if r.start < r.end and all(eval_expr(c, r.values) is True for c in ready)]
+        rows = [r for r in pairs if all(eval_expr(c, r.values) is True for c in ready)]
     return rows

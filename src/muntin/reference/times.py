@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.reference.clocks import instant, shown
+from muntin.core.calendar import Months
+from muntin.reference.clocks import instant, moved, shown
 
 _ZERO = datetime(1970, 1, 1)
 _MICRO = timedelta(microseconds=1)
+_DAY = 24 * 60 * 60 * 1_000_000
 
 
 def _day(days: int) -> date:
@@ -35,6 +37,13 @@ def _truncated(type_: Any, unit: str, micros: int, zone: str | None = None) -> i
     reading = _cut(unit, shown(micros, zone))
     fine = unit not in ("WEEK", "MONTH", "QUARTER", "YEAR")
     return instant(reading, zone, beside=micros if fine else None)
+
+
+def _months_later(type_: pa.DataType, at: int, months: int, zone: str | None = None) -> int:
+    """On the zone's clock; where the result comes twice, at the offset of ``at`` if it can."""
+    if pa.types.is_date(type_):
+        return moved(at * _DAY, Months(months)) // _DAY
+    return instant(moved(shown(at, zone), Months(months)), zone, beside=at)
 
 
 def _at_time_zone(type_: pa.DataType, at: int, zone: str) -> int:
@@ -80,5 +89,6 @@ TIMES: dict[str, Callable[..., int]] = {
     "minute": _clock(lambda t: t.minute),
     "second": _clock(lambda t: t.second),
     "date_trunc": _truncated,
+    "add_months": _months_later,
     "at_time_zone": _at_time_zone,
 }

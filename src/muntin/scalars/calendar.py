@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from muntin.core.calendar import add_months
 from muntin.core.time import DAY, HOUR, MINUTE
 from muntin.core.zones import Zone
 from muntin.scalars.cast_rules import Value, convert, micros
@@ -60,6 +61,13 @@ def _at_time_zone(args: Sequence[Value], kind: pa.DataType) -> Value:
     return convert(shown(args[0], zone) if args[0].type.tz is not None else instant(args[0], zone), kind)
 
 
+def _months_later(args: Sequence[Value], kind: pa.DataType) -> Value:
+    months, zone = int(constant(args[1]) or 0), clock(args[2] if len(args) > 2 else None)
+    if pa.types.is_date(kind):
+        return convert(on_micros(args[0], pa.timestamp("us"), lambda t: add_months(t, months)), kind)
+    return on_micros(args[0], kind, lambda t: zone.instant(add_months(zone.local(t), months), prefer=zone.offset(t)))
+
+
 TABLE: Mapping[str, Function] = {
     "year": _date(pc.year),
     "quarter": _date(pc.quarter),
@@ -72,5 +80,6 @@ TABLE: Mapping[str, Function] = {
     "minute": _clock(60 * _SECOND, 60),
     "second": _clock(_SECOND, 60),
     "date_trunc": _truncated,
+    "add_months": _months_later,
     "at_time_zone": _at_time_zone,
 }

@@ -9,8 +9,11 @@ from typing import Any
 from pyspark import TaskContext
 
 from muntin.core.errors import InternalError, StoreError
+from muntin.core.time import NEVER
+from muntin.core.watermark import SourceClock
 from muntin.engine.clocks import CLOCKS
 from muntin.spark.checkpoint import stream_record
+from muntin.spark.durable_file import NAME
 from muntin.spark.level_run import LevelRun
 from muntin.spark.metrics import PIPELINE, Report
 from muntin.spark.spec import PipelineSpec
@@ -92,7 +95,8 @@ class SlotCells:
     def commit(self, states: dict[str, ShardState], report: Report) -> None:
         """Write the batch's version of every cell of the slot; now and then collect, where no driver loop does."""
         self.store.commit(self.version, self.task, states, fingerprint(self.spec), dict(report))
-        if self.spec.plain and self.spec.store and self.version % COLLECT_EVERY == 0 and PIPELINE in report:
+        counts_rows = "rows" in report.get(PIPELINE, {})  # one task of the batch
+        if self.spec.plain and self.spec.store and self.version % COLLECT_EVERY == 0 and counts_rows:
             for level in range(self.spec.levels):
                 collect(self.spec.store, self.store.query_id, level, self.spec.retain)
 
@@ -139,7 +143,14 @@ class DriverStore:
 
     def _query_ids(self) -> list[str]:
         listed = PaneStore.open(self.root, "any", 0).files.names("")
-        return [n for n in listed if n not in ("control", "tables") and not n.startswith(".")]
+        return [n for n in listed if n not in ("control", "tables", NAME) and not n.startswith(".")]
+
+    def watermarks(self, query_id: str, version: int) -> dict[str, int]:
+        """By stream how far its event time was complete after a batch (microseconds); of those that had rows."""
+        cell = f"{CLOCKS}/0"
+        stored = PaneStore.open(self.root, query_id, 0).load(version, [cell])[cell].heads.get("clocks", {})
+        marks = {name: SourceClock(**clock).watermark() for name, clock in stored.items()}
+        return {name: mark for name, mark in marks.items() if mark != NEVER}
 
     def reports(self, query_id: str, levels: int, version: int) -> Iterator[Report]:
         """The reports of every slot and level for one version, and the bytes it took."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.sql import Column as Computed
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -16,6 +17,7 @@ from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Call, Column, Expr, conjunction, conjuncts
 from muntin.plan.failing import any_may_fail
+from muntin.spark.late import ROW
 from muntin.spark.pack import NOW
 from muntin.spark.spec import EVENT_TIME, Feed
 
@@ -91,8 +93,10 @@ BATCH_TIME = "unix_micros(current_timestamp())"
 anew in every batch: read only where an answer depends on it."""
 
 
-def select(df: DataFrame, stream: Stream, plan: StreamPlan, timed: bool) -> DataFrame:
-    """The stream as the packer takes it: event time, if ``timed`` processing time, expressions."""
+def select(df: DataFrame, stream: Stream, plan: StreamPlan, timed: bool, row: Computed | None = None) -> DataFrame:
+    """The stream as the packer takes it: event time, if ``timed`` processing time, expressions, and if late rows are
+    wanted the ``row`` as it came."""
     now = [F.expr(BATCH_TIME).alias(NOW)] if timed else []
     computed = [F.expr(text).alias(f"e{i}") for i, text in enumerate(plan.exprs)]
-    return df.select(F.col(quoted(stream.ts)).alias("__ts"), *now, *computed)
+    whole = [] if row is None else [row.alias(ROW)]
+    return df.select(F.col(quoted(stream.ts)).alias("__ts"), *now, *computed, *whole)

@@ -6,15 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from muntin.dataflow.durable import DurablePlan
+from muntin.dataflow.durable import DurablePlan, Since
+from muntin.dataflow.measured import Kept
 from muntin.engine.clocks import CLOCKS
+from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.snapshots import open_checkpoint
+from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
 
 @dataclass
 class VertexState:
-    """A vertex: what it does, which queries read it, since which batch, its level; what all shards hold of it."""
+    """A vertex: what it does, which queries read it, since which batch, its level; what all shards hold of it; ``at``,
+    ``watermark``: when that batch was (see ``dataflow.durable.Since``)."""
 
     id: str
     words: str
@@ -26,6 +30,8 @@ class VertexState:
     bytes: int = 0
     structures: dict[str, int] = field(default_factory=dict)
     """Rows by structure."""
+    at: int | None = None
+    watermark: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,31 @@ def inspect(path: str) -> CheckpointState:
             _add(vertex, held.of(vertex.id).values())
         clocks = held.of(CLOCKS)[0].heads.get("clocks", {})
     queries = {
-        name: {"text": q.text, "options": dict(q.options), "root": q.root, "since": _since(name, plan)}
+        name: {"text": q.text, "options": dict(q.options), "root": q.root, **_since(plan.filling(name))}
         for name, q in plan.queries.items()
     }
     version = None if held is None else held.version
     return CheckpointState(found.path, version, found.planned, plan.version, queries, vertices, clocks)
+
+
+def kept_by(found: Checkpoint, plan: DurablePlan) -> tuple[list[Kept], Mapping[str, Any]]:
+    """What the vertices of a plan keep in the newest whole version, and the clocks by stream."""
+    kept: list[Kept] = []
+    clocks: dict[str, Any] = {}
+    if found.query_id is None:
+        return kept, clocks
+    for level in sorted({v.level for v in plan.vertices.values()} | {0}):
+        store = PaneStore.open(found.store, found.query_id, level)
+        for name in store.manifest_names().get(found.next_batch - 1, []):
+            for cell, state in store.read_manifest(name).cells().items():
+                id = cell.rpartition("/")[0]
+                if id == CLOCKS:
+                    clocks |= state.heads.get("clocks", {})
+                chunks: dict[str, list[Mapping[str, int]]] = {}
+                for entry in state.chunks:
+                    chunks.setdefault(entry.structure, []).append(entry.meta)
+                kept.append(Kept(id, state.heads, chunks))
+    return kept, clocks
 
 
 def _vertices(plan: DurablePlan) -> list[VertexState]:
@@ -65,13 +91,14 @@ def _vertices(plan: DurablePlan) -> list[VertexState]:
     for name, query in plan.queries.items():
         for vertex in query.plan["vertices"]:
             users.setdefault(vertex["id"], []).append(name)
-    return [VertexState(id, v.words, tuple(users.get(id, ())), v.since, v.level) for id, v in plan.vertices.items()]
+    return [
+        VertexState(id, v.words, tuple(users.get(id, ())), v.since, v.level, at=v.at, watermark=v.watermark)
+        for id, v in plan.vertices.items()
+    ]
 
 
-def _since(name: str, plan: DurablePlan) -> int:
-    """The batch in which the youngest operator of a query began: its windows fill from there."""
-    ids = {v["id"] for v in plan.queries[name].plan["vertices"]}
-    return max([0, *(v.since for id, v in plan.vertices.items() if id in ids)])
+def _since(began: Since) -> dict[str, Any]:
+    return {"since": began.batch, "at": began.at, "watermark": began.watermark}
 
 
 def _add(vertex: VertexState, states: Iterable[ShardState]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,23 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.core.watermark import Header, lost
-from muntin.cql.spark_sql import to_spark_sql
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
 from muntin.engine.level import LevelOutput
 from muntin.engine.rows import results_of, to_wire
-from muntin.engine.substeps import whole_step
-from muntin.operators.source import Source
-from muntin.plan.exprs import Column
+from muntin.engine.substeps import substeps
 from muntin.spark import metrics, wire
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
 from muntin.state.shard_state import ShardState
-
-LATE_ROWS = pa.schema(
-    [("query", pa.string()), ("stream", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("row", pa.string())]
-)
-"""Columns of the late output; ``row``: the shipped columns as a JSON object."""
 
 
 @dataclass
@@ -52,19 +43,19 @@ class LevelRun:
         """The vertices that have state here."""
         return [v for v in self.vertices if self.spec.graph.vertices[v].op.stateful]
 
-    def step(
+    def steps(
         self,
         states: Mapping[int, ShardState],
         came: Mapping[tuple[int, Route], pa.RecordBatch],
         times: Times,
-    ) -> LevelOutput:
-        """Run the level."""
-        return whole_step(self.spec.graph, self.level, self.shard, states, came, times)
+    ) -> Iterator[LevelOutput]:
+        """Run the level: its output in the order of time, in as many parts as have room one by one."""
+        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times)
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""
         rows = {v: output.rows[v] for v in self.vertices if len(output.rows[v])}
-        yield from results_of(self.spec.graph, rows, times.end)
+        yield from results_of(self.spec.graph, rows, times)
 
     def letters(self, output: LevelOutput) -> Iterator[wire.Letter]:
         """The rows that later levels want."""
@@ -90,24 +81,14 @@ class LevelRun:
                 self.slot, wire.TIMES, blob, level=self.level + 1, shard=self.shard, min_ts=-(2**63)
             )
 
-    def late_letters(self, output: LevelOutput) -> Iterator[wire.Letter]:
-        """Late rows for the late output, if the pipeline has one."""
-        for source, rows in output.late if self.spec.late else ():
-            op = self.spec.graph.vertices[source].op
-            for query in sorted(self.spec.graph.used_by[source]):
-                assert isinstance(op, Source)
-                blob = wire.encode(late_rows(self.spec.names[query], op, rows))
-                yield wire.Letter(self.slot, wire.LATE, blob, target=query, shard=self.shard)
-
 
 def count(into: dict[str, int], spec: PipelineSpec, query: int, output: LevelOutput, results: int) -> None:
-    """Add to a query's report what one step gave and dropped."""
+    """Add to a query's report what one step gave, and what it did not take in."""
     used = spec.graph.used_by
-    late = sum(rows.num_rows for source, rows in output.late if query in used[source])
     shed = sum(rows for source, rows in output.shed if query in used[source])
-    metrics.add_to(into, {"late": late, "results": results, **({"shed": shed} if shed else {})})
+    metrics.add_to(into, {"results": results, **({"shed": shed} if shed else {})})
     for vertex, table, bad in output.bad_updates:
-        if query in used[vertex]:
+        if query in spec.graph.used_by[vertex]:
             metrics.count_bad_updates(into, vertex, table, bad)
 
 
@@ -118,29 +99,18 @@ def count_arrivals(
     ``before``: the instants before it are answered."""
     read = spec.streams_of(query)
     own = [h for h in headers if h.source in read]
-    metrics.add_to(into, arrivals(own))
+    late = sum(h.late_by_query[query] for h in own if h.late_by_query)
+    metrics.add_to(into, arrivals(own) | {"late": late})
     for source, (bad, late) in lost(own, before).items():
         metrics.count_lost(into, spec.streams[source].name, bad, late)
 
 
 def arrivals(headers: Sequence[Header]) -> dict[str, int]:
-    """What sources brought in a batch."""
-    return {"rows": sum(h.rows for h in headers), "bad": sum(h.bad for h in headers)}
+    """What sources brought in a batch, each row once."""
+    return {name: sum(getattr(h, name) for h in headers) for name in ("rows", "late", "bad")}
 
 
 def headers_of(spec: PipelineSpec, headers: Sequence[Header]) -> list[Header]:
     """The headers of the streams that the graph reads, numbered as it numbers them."""
     at = spec.positions
     return [Header(**{**h.__dict__, "source": at[h.source]}) for h in headers if h.source in at]
-
-
-def late_rows(query: str, source: Source, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows in the schema of the late output, under the names of the stream's columns."""
-    names = [e.name if isinstance(e, Column) else to_spark_sql(e) for _, e in source.columns]
-    kept = rows.select([n for n, _ in source.columns])
-    texts = [json.dumps(dict(zip(names, r.values(), strict=True)), default=str) for r in kept.to_pylist()]
-    if not names:
-        texts = ["{}"] * rows.num_rows
-    n, ts = rows.num_rows, rows.column("__ts").cast(pa.timestamp("us", "UTC"))
-    columns = [pa.array([query] * n), pa.array([source.stream.name] * n), ts, pa.array(texts, pa.string())]
-    return pa.RecordBatch.from_arrays(columns, schema=LATE_ROWS)

@@ -96,8 +96,10 @@ class SlotRun:
             self._shard(run, states)
         for part in chain(*self.parts.values()):
             part.close(even_if_empty=0 in shards)
+        own = self.report.setdefault(PIPELINE, {})
+        add_to(own, {"state_rows": sum(s.rows() for name, s in states.items() if not name.startswith(CLOCKS))})
         if self.level == 0 and 0 in shards:
-            self.report[PIPELINE] = arrivals(self.mail.headers)
+            own |= arrivals(self.mail.headers)
         cells.commit(states, self.report)
 
     def _parts(self, batch: int) -> dict[int, list[Part]]:
@@ -115,16 +117,22 @@ class SlotRun:
         times = self._times(run, states)
         own = {v: states[cell_of(self.spec, v, run.shard)] for v in run.stateful}
         came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
-        output = run.step(own, came, times)
         self.letters += run.forward(times, self.mail.now)
-        self.letters += run.late_letters(output)
+        for output in run.steps(own, came, times):
+            self._output(run, output, times)
+        for query in range(len(graph.plans)):
+            self._report(run, query, own, times)
+
+    def _output(self, run: LevelRun, output: LevelOutput, times: Times) -> None:
+        """Send on, write and count what one part of a step gave."""
         self.letters += run.letters(output)
-        counts = dict.fromkeys(range(len(graph.plans)), 0)
+        counts = dict.fromkeys(range(len(self.spec.graph.plans)), 0)
         for query, rows in run.results(output, times):
             counts[query] += rows.num_rows
             self._result(run, query, rows)
         for query, results in counts.items():
-            self._count(run, query, own, times, output, results)
+            own = self.report.setdefault(self.spec.signatures[query], {})
+            count(own, self.spec, query, output, results)
 
     def _times(self, run: LevelRun, states: dict[str, ShardState]) -> Times:
         """The clocks are moved at level 0, which passes their times on."""
@@ -143,24 +151,17 @@ class SlotRun:
         if self.spec.plain:
             self.results.append(rows)
         elif rows.num_rows and query in self.spec.sent:
-            for seq, piece in enumerate(wire.cut(rows)):
+            for piece in wire.cut(rows):
                 blob = wire.encode(piece)
                 self.letters.append(
-                    wire.Letter(run.slot, wire.RESULT, blob, target=query, shard=run.shard, seq=seq)
+                    wire.Letter(run.slot, wire.RESULT, blob, target=query, shard=run.shard, seq=run.seq)
                 )
+                run.seq += 1
 
-    def _count(
-        self,
-        run: LevelRun,
-        query: int,
-        states: dict[int, ShardState],
-        times: Times,
-        output: LevelOutput,
-        results: int,
-    ) -> None:
+    def _report(self, run: LevelRun, query: int, states: dict[int, ShardState], times: Times) -> None:
+        """Report how far a query is, and what it holds."""
         graph = self.spec.graph
         own = self.report.setdefault(self.spec.signatures[query], {})
-        count(own, self.spec, query, output, results)
         add_to(own, {"state_rows": sum(s.rows() for v, s in states.items() if query in graph.used_by[v])})
         domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
         if self.level == 0 and run.shard == 0:

@@ -17,11 +17,12 @@ from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from muntin.core.errors import StoreError
+from muntin.core.errors import ConfigError, StoreError
 from muntin.engine.clocks import CLOCKS
 from muntin.spark import files
 from muntin.spark.cells import cell_of
 from muntin.spark.checkpoint import Progress, progress_of, rewind
+from muntin.spark.durable_file import read_plans
 from muntin.spark.level_run import LevelRun
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
@@ -100,6 +101,8 @@ class LiveWriter(DataStreamWriter):
         if queryName is not None:
             self.queryName(queryName)
         location = self._checkpoint()
+        if location is not None:
+            check_question(location, self._spec)
         if self._by_function and location is not None:
             mend(location, self._spec)
         return super().start(path, format, outputMode, partitionBy)
@@ -110,6 +113,25 @@ class LiveWriter(DataStreamWriter):
         if self._location is None and base and self._name:
             return files.join(base, self._name)
         return self._location
+
+
+def check_question(location: str, spec: PipelineSpec) -> None:
+    """Raises ConfigError where a checkpoint goes with the windows of another query in the same store."""
+    found = progress_of(location)
+    if found.query_id is None or found.planned < 0 or spec.store is None:
+        return
+    if files.names(files.join(spec.store, found.query_id)):
+        return
+    base = spec.store.rpartition("/")[0]
+    for other in (files.join(base, name) for name in files.names(base)):
+        if files.names(files.join(other, found.query_id)):
+            texts = [q.text for plan in read_plans(other)[-1:] for q in plan.queries.values()]
+            then = f" (then: {' '.join(texts[0].split())})" if texts else ""
+            raise ConfigError(
+                f"query {spec.names[0]!r} asks another question than at checkpoint {location}{then}, and would start "
+                "over. Put its text and options (bounds, zone, origin, granule) back, or give it a checkpoint of its "
+                "own"
+            )
 
 
 def run_whole(spec: PipelineSpec, func: ForeachBatch) -> ForeachBatch:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import largest
+from muntin.dataflow.durable import Since
 
 log = logging.getLogger("muntin")
 
@@ -26,15 +28,16 @@ _BAD_UPDATES, _LOST_BAD, _LOST_LATE = "bad updates", "lost bad", "lost late"
 
 @dataclass(frozen=True)
 class Metrics:
-    """One query in one batch (or the whole pipeline). Times are microseconds.
+    """One query in one batch (or the whole pipeline). Times are microseconds, points in time since 1970 in UTC.
 
-    ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``, ``bad``: rows dropped for
-    coming late (of those that WHERE keeps: others are never sent) or without a usable event time; ``results``: rows
-    out; ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
+    ``rows``: rows with a usable event time that its streams brought, before WHERE; ``late``: rows that it left out, in
+    one part at least, for coming too late (of those that WHERE keeps; queries that read one stream may all leave out
+    one row, which counts once in the whole pipeline); ``bad``: rows without a usable event time; ``results``: rows out;
+    ``state_rows``: rows remembered; ``state_bytes``: bytes written to the pane store; ``watermark``: every instant
     before it is answered (None: none yet); ``lag``: the batch's processing time minus the watermark (None: no watermark
     yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
-    there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late. ``since``:
-    the first batch whose rows its windows have (of a run; 0 for those that were there from the beginning). ``shed``:
+    there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
+    ``since``: since when its youngest state fills (None: of a replay), so which rows its windows may lack. ``shed``:
     rows that were in time and not admitted, since the stream is sampled: where there are any, answers are not exact.
     """
 
@@ -49,14 +52,19 @@ class Metrics:
     lag: int | None = None
     bad_updates: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    since: int = 0
+    since: Since | None = None
     shed: int = 0
 
 
 @dataclass(frozen=True)
 class RunMetrics(Metrics):
-    """The whole pipeline: rows, late, bad, results, bad_updates and lost since the run began, the rest as of the last
-    batch. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it)."""
+    """The whole pipeline.
+
+    ``rows``, ``late``, ``bad``, ``results``, ``bad_updates``, ``lost``, ``batches`` and ``overdue`` count since the run
+    began (a restart begins at 0); the rest is as of the last batch. State that queries share counts once, ``watermark``
+    is what all of them have answered, ``lag`` is the greatest, ``since`` the latest. ``overdue``: batches after which
+    rows had waited longer than the session's ``tau`` (``lag`` beyond it).
+    """
 
     batches: int = 0
     overdue: int = 0
@@ -96,7 +104,7 @@ def _metrics(batch: int, values: dict[str, int]) -> Metrics:
     watermark, now = values.pop("watermark", NEVER), values.pop("now", NEVER)
     known = watermark not in (NEVER, FOREVER)
     lag = now - watermark if known and now != NEVER and abs(now - watermark) <= MOST_LAG else None
-    plain = {name: value for name, value in values.items() if " " not in name}
+    plain: dict[str, Any] = {name: value for name, value in values.items() if " " not in name}
     bad, late = _named(values, _LOST_BAD), _named(values, _LOST_LATE)
     places = ((name.partition(" ")[2], value) for name, value in _named(values, _BAD_UPDATES).items())
     return Metrics(
@@ -116,27 +124,31 @@ def add_up(
     found: Mapping[str, Metrics],
     names: Mapping[str, str],
     tau: int | None = None,
+    since: Mapping[str, Since] | None = None,
 ) -> RunMetrics:
-    """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds."""
+    """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds; ``since``: by
+    query name."""
     whole = found.get(PIPELINE, Metrics(batch))
-    queries = {n: found.get(s, Metrics(batch)) for n, s in names.items()}
-    marks = [m.watermark for m in queries.values() if m.watermark is not None]
+    filling = since or {}
+    queries = {n: replace(found.get(s, Metrics(batch)), since=filling.get(n)) for n, s in names.items()}
+    marks = [m.watermark for m in queries.values()]
     lags = [m.lag for m in queries.values() if m.lag is not None]
     base = before or RunMetrics(batch)
     per_query = [found[s] for s in set(names.values()) if s in found]
     return RunMetrics(
         batch,
         rows=base.rows + whole.rows,
-        late=base.late + sum(m.late for m in per_query),
+        late=base.late + whole.late,
         bad=base.bad + whole.bad,
         results=base.results + sum(m.results for m in queries.values()),
+        state_rows=whole.state_rows,
         shed=base.shed + sum(m.shed for m in per_query),
-        state_rows=sum(m.state_rows for m in per_query),
         state_bytes=whole.state_bytes,
-        watermark=min(marks) if marks else None,
+        watermark=None if None in marks else min((m for m in marks if m is not None), default=None),
         lag=max(lags) if lags else None,
         bad_updates=_sums(base.bad_updates, largest(u for m in per_query for u in m.bad_updates.items())),
         lost=_lost(base.lost, per_query),
+        since=max(filling.values(), key=lambda s: s.batch, default=None),
         batches=base.batches + 1,
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,

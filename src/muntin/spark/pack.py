@@ -19,6 +19,7 @@ from muntin.operators.joins.hot_keys import ROLE
 from muntin.plan.catalog import Stream
 from muntin.spark import wire
 from muntin.spark.hot import hot_keys
+from muntin.spark.late import LateSearch
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import EVENT_TIME, Feed, PipelineSpec
 
@@ -69,13 +70,18 @@ class Packer:
     max_ts: int = NEVER
     times: list[Instants] = field(default_factory=list)
     hot: dict[int, list[int]] = field(default_factory=dict)
+    late: LateSearch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.late = LateSearch(self.spec, self.stream, self.partition)
 
     @property
     def source(self) -> Stream:
         return self.spec.streams[self.stream]
 
     def letters(self, batches: Iterator[pa.RecordBatch]) -> Iterator[wire.Letter]:
-        """Row letters as they fill up, then the partition's header for every slot, also when it had no row for it."""
+        """Row letters as they fill up, then late rows and the partition's header for every slot, also when it had no
+        row for it."""
         feeds = [f for f in self.spec.feeds if f.stream == self.stream]
         held: dict[int, list[pa.RecordBatch]] = {f.channel: [] for f in feeds}
         rows, size = 0, 0
@@ -86,12 +92,19 @@ class Packer:
             ts, good = self._times(batch)
             for f in feeds:
                 held[f.channel].append(_shape(f, batch, ts, good))
+            self.late.look(batch, ts, good, self._kept)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= limit or size >= FLUSH_BYTES:
                 yield from self._flush(feeds, held)
                 rows, size = 0, 0
         yield from self._flush(feeds, held)
+        yield from self.late.letters()
         yield from self._headers()
+
+    def _kept(self, source: int, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Which rows a source's filter keeps."""
+        channels = self.spec.graph.channels
+        return kept(next(f for f in self.spec.feeds if channels[f.channel].vertex == source), batch)
 
     def _times(self, batch: pa.RecordBatch) -> tuple[Instants, NDArray[np.bool_]]:
         """Event times of a batch; updates what the header will say."""
@@ -144,8 +157,9 @@ class Packer:
     def _headers(self) -> Iterator[wire.Letter]:
         middle = int(np.median(np.concatenate(self.times))) if self.times else self.max_ts
         header = Header(
-            self.stream, self.partition, self.rows, min_ts=self.min_ts, max_ts=self.max_ts, mid_ts=middle, bad=self.bad
-        )
+            self.stream, self.partition, self.rows, min_ts=self.min_ts, max_ts=self.max_ts, mid_ts=middle, bad=self.bad,
+            late=self.late.rows, late_by_query=tuple(self.late.by_query),
+        )  # fmt: skip
         yield from headers_to_all(self.spec, header, self.now)
 
 
@@ -156,16 +170,26 @@ def headers_to_all(spec: PipelineSpec, header: Header, now: int) -> Iterator[wir
         yield wire.Letter(slot, wire.HEADER, blob, source=header.source, part=header.partition, min_ts=NEVER)
 
 
-def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The batch's rows of one feed, in the feed's wire schema."""
-    keep = good
+def kept(feed: Feed, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Which rows of a batch a feed's filter keeps."""
+    keep = np.ones(batch.num_rows, bool)
     if feed.keep >= 0:
         true = pc.fill_null(batch.column(f"e{feed.keep}"), False)
-        keep = good & np.asarray(true.to_numpy(zero_copy_only=False), bool)
-    columns = [batch.column("__ts" if c == EVENT_TIME else f"e{c}") for c in feed.columns] + [pa.array(ts)]
-    for column in (columns[p] for p in feed.present):
+        keep = np.asarray(true.to_numpy(zero_copy_only=False), bool)
+    for column in (_column(batch, feed.columns[p]) for p in feed.present):
         if column.null_count:
             keep = keep & np.asarray(column.is_valid())
+    return keep
+
+
+def _column(batch: pa.RecordBatch, place: int) -> pa.Array:
+    return batch.column("__ts" if place == EVENT_TIME else f"e{place}")
+
+
+def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The batch's rows of one feed, in the feed's wire schema."""
+    keep = good & kept(feed, batch)
+    columns = [_column(batch, c) for c in feed.columns] + [pa.array(ts)]
     schema = pa.schema([f for f in feed.schema if f.name != ROLE])  # roles are given when rows are sent
     arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=schema)

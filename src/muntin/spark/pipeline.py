@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from muntin.core.errors import ConfigError
@@ -44,6 +44,7 @@ def plan_pipeline(
         feeds=tuple(f for p in plans for f in p.feeds),
         shards=shards,
         partitions=partitions,
+        called=tuple(tuple(n for n, q in queries.items() if q.signature == signature) for signature in distinct),
     )
     return spec, plans
 
@@ -68,16 +69,19 @@ def all_streaming(frames: Mapping[str, DataFrame], streams: Sequence[Stream]) ->
     return bool(live)
 
 
-def packed(spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Letters of every source: one scan per stream, whatever the number of queries."""
+def packed(
+    spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame], rows: Mapping[str, Column]
+) -> DataFrame:
+    """Letters of every source: one scan per stream, whatever the number of queries; ``rows``: see ``build``."""
     parts: list[DataFrame] = []
     for position, (stream, plan) in enumerate(zip(spec.streams, plans, strict=True)):
-        rows = select(frames[stream.name], stream, plan, spec.timed)
+        row = rows[stream.name] if any(f.stream == position for f in spec.late) else None
+        chosen = select(frames[stream.name], stream, plan, spec.timed, row)
         if not plan.feeds:
-            rows = rows.where("false")  # keeps the source and its offsets in the plan without reading it
+            chosen = chosen.where("false")  # keeps the source and its offsets in the plan without reading it
         if spec.store is None:
-            rows = _by_time(rows, spec.graph)
-        parts.append(rows.mapInArrow(settled(packer(spec, position)), wire.LETTERS_DDL))
+            chosen = _by_time(chosen, spec.graph)
+        parts.append(chosen.mapInArrow(settled(packer(spec, position)), wire.LETTERS_DDL))
     if spec.store is not None:
         parts.append(control_letters(frames[spec.streams[0].name].sparkSession, spec))
     whole = parts[0]
@@ -95,11 +99,17 @@ def _by_time(rows: DataFrame, graph: Graph) -> DataFrame:
 
 
 def build(
-    spec: PipelineSpec, plans: Sequence[StreamPlan], frames: Mapping[str, DataFrame], tally: Tally | None = None
+    spec: PipelineSpec,
+    plans: Sequence[StreamPlan],
+    frames: Mapping[str, DataFrame],
+    tally: Tally | None = None,
+    rows: Mapping[str, Column] | None = None,
 ) -> DataFrame:
-    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows;
-    ``tally``: where a replay reports."""
-    letters = packed(spec, plans, frames)
+    """The whole pipeline: the one query's result columns (``spec.plain``), or letters holding results and late rows.
+
+    ``tally``: where a replay reports. ``rows``: by stream a row as it came, for the streams of ``spec.late``.
+    """
+    letters = packed(spec, plans, frames, rows or {})
     for level in range(spec.levels):
         letters = letters.repartition(spec.partitions, F.col("slot"))
         schema = wire.LETTERS_DDL

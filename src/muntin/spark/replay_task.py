@@ -15,7 +15,6 @@ import pyarrow as pa
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.engine.clocks import Times, advance
-from muntin.engine.substeps import substeps
 from muntin.spark import wire
 from muntin.spark.level_run import LevelRun, count, count_arrivals, headers_of
 from muntin.spark.level_task import gather
@@ -117,7 +116,7 @@ class SlotReplay:
         self, run: LevelRun, states: dict[int, ShardState], mail: Mail, times: Times
     ) -> Iterator[wire.Letter]:
         came = arrived(self.spec, mail, run.shard)
-        for output in substeps(self.spec.graph, self.level, run.shard, states, came, times):
+        for output in run.steps(states, came, times):
             results = 0
             for _, rows in run.results(output, times):
                 self.results.append(rows)

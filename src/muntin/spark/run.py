@@ -10,16 +10,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import pyarrow as pa
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.core.errors import ConfigError, InternalError, StoreError
 from muntin.core.version import VERSION
 from muntin.cql.durations import format_duration, parse_duration
-from muntin.dataflow.durable import Asked, DurablePlan, OnChange, TakenUp, newest_before, take_up
+from muntin.dataflow.codec import decode
+from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.measured import measured
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY, DriverStore, fingerprint
@@ -28,11 +30,11 @@ from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
 from muntin.spark.fill import Added, add_cells
-from muntin.spark.level_run import LATE_ROWS
+from muntin.spark.inspect import kept_by
+from muntin.spark.late_output import late_frame, unpacker, with_late
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
-from muntin.spark.pack import Task
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
 from muntin.spark.snapshots import snapshot_of
@@ -79,6 +81,8 @@ class Job:
     shards: int
     partitions: int
     on_change: OnChange = "refuse"
+    rows: Mapping[str, Column] = field(default_factory=dict)
+    """By stream a row as it came (``late_output.source_row``)."""
     tau: int | None = None
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
     fill: Fill | None = None
@@ -103,7 +107,10 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     before = newest_before(stored, found.next_batch)
     if before is None and found.next_batch > 0:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
-    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change)
+    store = DriverStore(found.store)
+    store.check(found.query_id, found.next_batch, found.planned)
+    known = _measured(found, before) if before and job.asked.keys() - before.queries.keys() else None
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
     filled = _filled(job, taken, before, found, stored)
     taken = taken if filled is None else filled.taken
     for name, note in taken.notes.items():
@@ -112,11 +119,11 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
     spec = replace(
-        with_store(spec, found.store), plain=False, late=job.late is not None,
+        with_store(spec, found.store), plain=False,
         resumed=Resumed(found.next_batch, taken.since, homes),
     )  # fmt: skip
-    store = DriverStore(found.store)
-    store.check(found.query_id, found.next_batch, found.planned)
+    if job.late is not None:
+        spec = with_late(spec, job.frames, job.rows)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
     if filled is not None and filled.cells:
@@ -124,11 +131,25 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     write_plans(found.path, stored, taken.durable)
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
-    run = Run(job, spec, found, store, by_spark)
-    letters = build(spec, plans, job.frames)
+    since = {name: taken.durable.filling(name) for name in job.queries}
+    run = Run(job, spec, found, store, by_spark, since, taken.begun)
+    letters = build(spec, plans, job.frames, rows=job.rows)
     writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
     run.query = (writer.trigger(**interval) if interval else writer).start()
     return run
+
+
+def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
+    """The time of day, and the watermarks that a run goes on from (see ``take_up``)."""
+    version = found.next_batch - 1
+    marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
+    return time.time_ns() // 1000, marks
+
+
+def _measured(found: Checkpoint, before: DurablePlan) -> Statistics:
+    """The statistics that the newest state of a checkpoint holds, for queries that are new."""
+    kept, clocks = kept_by(found, before)
+    return measured((decode(q.plan) for q in before.queries.values()), kept, clocks)
 
 
 def _filled(
@@ -192,11 +213,19 @@ class Run:
     checkpoint: Checkpoint
     store: DriverStore
     by_spark: Mapping[str, Sink]
+    since: Mapping[str, Since]
+    begun: Mapping[str, int] = field(default_factory=dict)
+    """By query the batch from which on its results are those of all that it has read."""
     query: StreamingQuery = field(init=False)
     _metrics: RunMetrics | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _held: threading.Event = field(default_factory=threading.Event)
     _failure: BaseException | None = None
+
+    @property
+    def first_batch(self) -> int:
+        """The first batch of this run."""
+        return 0 if self.spec.resumed is None else self.spec.resumed.batch
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
@@ -240,8 +269,7 @@ class Run:
             for name, sink in self.by_spark.items():
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
-                rows = letters.where(f"kind = {wire.LATE}").mapInArrow(unpacker(LATE_ROWS), struct_of(LATE_ROWS))
-                self.job.late.write(rows, batch_id)
+                self.job.late.write(late_frame(letters, self.spec), batch_id)
         finally:
             letters.unpersist()
 
@@ -254,7 +282,7 @@ class Run:
     def _after(self, batch_id: int) -> None:
         found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
         names = {n: q.signature for n, q in self.job.queries.items()}
-        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau)
+        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau, self.since)
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
             self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
@@ -263,12 +291,7 @@ class Run:
         """``Metrics`` of one query in the last batch, or ``RunMetrics`` of the run; None before the first batch."""
         if self._metrics is None or name is None:
             return self._metrics
-        found = self._metrics.queries.get(name, Metrics(self._metrics.batch))
-        plan = self.job.queries.get(name)
-        if plan is None:
-            return found
-        known = self.spec.resumed.since
-        return replace(found, since=max([0, *(known.get(v.id, 0) for v in plan.vertices if v.op.stateful)]))
+        return self._metrics.queries.get(name, Metrics(self._metrics.batch, since=self.since.get(name)))
 
     @property
     def query_id(self) -> str:
@@ -343,13 +366,3 @@ class Run:
 def _run_whole(letters: DataFrame) -> None:
     """Run every task of the batch: each has state to commit, whether anybody wants its letters or not."""
     letters.write.format("noop").mode("overwrite").save()
-
-
-def unpacker(schema: pa.Schema) -> Task:
-    """The function for ``mapInArrow`` that turns letters back into rows of ``schema``."""
-
-    def unpack(batches: Any) -> Any:
-        for letter in wire.from_batches(batches):
-            yield wire.decode(letter.blob, schema)
-
-    return unpack

@@ -117,6 +117,15 @@ class Sink:
         return pa.concat_tables(tables) if tables else None
 
 
+    def all_since(self, begun: int, first: int) -> list[pa.Table] | None:
+        """What a ``memory`` sink got in the batches from ``begun`` on; None where it lacks some of them. ``first``: the
+        first batch of the present run."""
+        batches = sorted(b for b in self.memory if b >= begun)
+        if batches != list(range(begun, begun + len(batches))) or begun + len(batches) < first:
+            return None
+        return [self.memory[b] for b in batches]
+
+
 def paths_apart(sinks: Mapping[str, Sink]) -> None:
     """Raises ConfigError when two queries would write over each other's files."""
     taken: dict[str, str] = {}

@@ -37,6 +37,14 @@ class Feed:
 
 
 @dataclass(frozen=True)
+class LateFeed:
+    """Late rows of one stream, for the late output. ``row``: the type of a row as it came, a struct."""
+
+    stream: int
+    row: pa.DataType
+
+
+@dataclass(frozen=True)
 class Resumed:
     """What of the graph was there before this run. ``batch``: the first of this run.
 
@@ -56,9 +64,9 @@ class PipelineSpec:
     Vertices of a level run together, whatever query they are of: each level is one exchange. ``signatures`` name the
     result streams. ``store``: where the pane store is (None: batch DataFrames, state in memory). ``tables``: directory
     of the static tables that a live pipeline reads, one file each. ``plain``: the result is the one query's own
-    columns; otherwise letters. ``late``: late rows are handed out too. ``retain``: versions that stay readable.
-    ``outlets``: what the workers write themselves, by query; ``sent``: the queries whose results are (also) handed to
-    Spark as letters.
+    columns; otherwise letters. ``late``: of which streams late rows are handed out too. ``called``: all names of each
+    query. ``retain``: versions that stay readable. ``outlets``: what the workers write themselves, by query; ``sent``:
+    the queries whose results are (also) handed to Spark as letters.
     """
 
     streams: tuple[Stream, ...]
@@ -72,7 +80,8 @@ class PipelineSpec:
     store: str | None = None
     tables: str | None = None
     plain: bool = True
-    late: bool = False
+    late: tuple[LateFeed, ...] = ()
+    called: tuple[tuple[str, ...], ...] = ()
     retain: int = 10
     outlets: tuple[tuple[Outlet, ...], ...] = ()
     sent: frozenset[int] = frozenset()

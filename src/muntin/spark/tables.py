@@ -22,9 +22,10 @@ from muntin.dataflow.routes import Route, route
 from muntin.engine.source import arrive, ship
 from muntin.operators.source import Source
 from muntin.operators.time_window import StaticRows
-from muntin.plan.catalog import Stream
+from muntin.plan.catalog import Stream, free_name
 from muntin.spark import files
 from muntin.spark.feeds import quoted
+from muntin.spark.late_output import source_row
 from muntin.spark.level_run import LevelRun
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.times import ready_event_time
@@ -36,25 +37,46 @@ TABLE_BYTES = 256 << 20
 INSERTS = ("+", "i", "insert", "c", "r", "create", "read", "update_postimage")
 DELETES = ("-", "d", "delete", "update_preimage")
 
-AT, ADD = "__at", "__add"
-
 BAD_OP = "muntin.core.errors.DataError: "
 """How an error that an expression raises for us begins: ``failures.unwrapped`` makes a DataError of it."""
 
 
-def static_feed(df: DataFrame, name: str) -> DataFrame:
+@dataclass(frozen=True)
+class TableFrame:
+    """A table's feed: ``columns`` of the table, then when a row comes or goes, and which of the two; ``row``: an update
+    as it came (None: of a static table)."""
+
+    df: DataFrame
+    columns: tuple[str, ...]
+    row: Column | None = None
+
+    @staticmethod
+    def of(rows: DataFrame, columns: Mapping[str, Column], at: Column, add: Column, row: Column | None) -> TableFrame:
+        """The feed, its own columns under names that the table does not have (as ``Table.feed`` names them)."""
+        names = [free_name(n, columns) for n in ("__at", "__add", "__row")]
+        own = dict(zip(names, [at, add] if row is None else [at, add, row], strict=False))
+        chosen = rows.select(*(c.alias(n) for n, c in {**columns, **own}.items()))
+        return TableFrame(chosen, tuple(columns), None if row is None else F.col(quoted(names[2])))
+
+    @property
+    def schema(self) -> T.StructType:
+        """Of the table."""
+        return T.StructType([self.df.schema[n] for n in self.columns])
+
+
+def static_feed(df: DataFrame, name: str) -> TableFrame:
     """A static table as its feed: every row added before any event time. Raises ConfigError for a stream."""
     if df.isStreaming:
         raise ConfigError(
             f"table {name!r}: a static table is a batch DataFrame, this one is streaming; read it with spark.read, or "
             'give kind="relation" or "nrr" with ts=... and op=...'
         )
-    return df.withColumns({AT: F.lit(ALWAYS).cast("bigint"), ADD: F.lit(True)})
+    columns = {c: F.col(quoted(c)) for c in df.columns}
+    return TableFrame.of(df, columns, F.lit(ALWAYS).cast("bigint"), F.lit(True), None)
 
 
-def update_feed(df: DataFrame, name: str, ts: str | None, op: str | None, unit: int | None) -> DataFrame:
-    """Updates as a table's feed: its columns, ``__at`` and ``__add``; ``unit``: microseconds that an integer ``ts``
-    counts.
+def update_feed(df: DataFrame, name: str, ts: str | None, op: str | None, unit: int | None) -> TableFrame:
+    """Updates as a table's feed; ``unit``: microseconds that an integer ``ts`` counts.
 
     Every row adds a row to the table or takes an equal one away, as ``op`` says: ``INSERTS`` or ``DELETES``, in any
     case. A Debezium envelope (columns ``before`` and ``after`` of one struct type, ``op`` c, r, u, d) gives one or two.
@@ -72,12 +94,12 @@ def update_feed(df: DataFrame, name: str, ts: str | None, op: str | None, unit: 
             f"table {name!r}: there is no column {op!r} that says whether a row comes or goes; it has "
             f"{', '.join(df.columns)}. Give op=..."
         )
-    at = _event_time(ready, ts, unit or 1)
+    at, row = _event_time(ready, ts, unit or 1), source_row(df.schema, ts)
     if _is_envelope(df):
-        return _from_envelope(ready, name, op, at)
+        return _from_envelope(ready, name, op, at, row)
     add = _add(F.lower(F.trim(F.col(quoted(op)).cast("string"))), name, "")
-    columns = [F.col(quoted(c)) for c in df.columns if c not in (ts, op)]
-    return ready.select(*columns, at.alias(AT), add.alias(ADD))
+    columns = {c: F.col(quoted(c)) for c in df.columns if c not in (ts, op)}
+    return TableFrame.of(ready, columns, at, add, row)
 
 
 def _event_time(df: DataFrame, ts: str, unit: int) -> Column:
@@ -108,17 +130,17 @@ def _is_envelope(df: DataFrame) -> bool:
     return isinstance(after, T.StructType) and before == after
 
 
-def _from_envelope(df: DataFrame, name: str, op: str, at: Column) -> DataFrame:
+def _from_envelope(df: DataFrame, name: str, op: str, at: Column, row: Column) -> TableFrame:
     """What left, then what came, of each change event."""
     what = F.lower(F.trim(F.col(quoted(op)).cast("string")))
     known = F.when(what == "u", F.lit(True)).otherwise(_add(what, name, ", u"))
     gone = F.struct(F.col("before").alias("row"), F.lit(False).alias("add"))
     come = F.struct(F.col("after").alias("row"), F.lit(True).alias("add"))
     both = F.filter(F.array(gone, come), lambda x: x["row"].isNotNull() & known.isNotNull())
-    split_up = df.select(at.alias(AT), F.explode(both).alias("change"))
+    split_up = df.select(at.alias("at"), row.alias("came"), F.explode(both).alias("change"))
     fields = df.schema["after"].dataType.fields  # type: ignore[attr-defined]
-    columns = [F.col(f"change.row.{quoted(f.name)}").alias(f.name) for f in fields]
-    return split_up.select(*columns, F.col(AT), F.col("change.add").alias(ADD))
+    columns = {f.name: F.col(f"change.row.{quoted(f.name)}") for f in fields}
+    return TableFrame.of(split_up, columns, F.col("at"), F.col("change.add"), F.col("came"))
 
 
 def write_tables(spec: PipelineSpec, frames: Mapping[str, DataFrame]) -> None:

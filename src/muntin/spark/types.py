@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
@@ -10,15 +11,27 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 
 
+def check_names(df: DataFrame, owner: str) -> None:
+    """Raises ConfigError for columns of equal names, or of names that Spark does not tell apart (``owner`` names the
+    DataFrame)."""
+    exact = str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    seen: dict[str, str] = {}
+    for name in df.columns:
+        other = seen.setdefault(name if exact else name.lower(), name)
+        if other == name and df.columns.count(name) > 1:
+            raise ConfigError(f"{owner}: column {name!r} is there more than once; rename one of them")
+        if other != name:
+            raise ConfigError(
+                f"{owner}: the names of columns {other!r} and {name!r} differ in letter case alone; rename one of "
+                "them, or let Spark tell them apart (spark.sql.caseSensitive)"
+            )
+
+
 def schema_of(struct: spark_types.StructType, owner: str) -> Schema:
     """The columns of a DataFrame as Arrow fields; timestamps are microseconds in UTC.
 
-    Raises ConfigError for duplicate names and for types that Arrow cannot carry (``owner`` names the DataFrame).
+    Raises ConfigError for types that Arrow cannot carry (``owner`` names the DataFrame).
     """
-    names = [f.name for f in struct.fields]
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise ConfigError(f"{owner}: column {twice[0]!r} is there more than once; rename one of them")
     return Schema(tuple(Field(f.name, _arrow_type(f, owner)) for f in struct.fields))
 
 

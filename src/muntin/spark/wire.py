@@ -52,7 +52,7 @@ class Letter:
     """One addressed blob.
 
     ``level``: the level it is for (ROWS: the deepest level that needs them). ``target``: a channel's number (ROWS) or
-    a query's (RESULT, LATE). ``source``: the stream (HEADER). ``part`` and ``seq`` put letters of one target into their
+    a query's (RESULT). ``source``: the stream (HEADER, LATE). ``part`` and ``seq`` put letters of one target into their
     canonical order: source partition or sending shard, then position. ``min_ts``: smallest event time inside.
     """
 
@@ -100,7 +100,7 @@ def read_header(blob: Any) -> tuple[Header, int]:
     """A header and the processing time of its batch."""
     value = json.loads(bytes(blob))
     now = value.pop("now")
-    return Header(**value), now
+    return Header(**{**value, "late_by_query": tuple(value["late_by_query"])}), now
 
 
 def times_blob(times: Times, now: int) -> bytes:
@@ -111,8 +111,8 @@ def times_blob(times: Times, now: int) -> bytes:
 def read_times(blob: Any) -> tuple[Times, int]:
     """A shard's times and the processing time of its batch."""
     value = json.loads(bytes(blob))
-    befores, watermarks, lows = (tuple(value[k]) for k in ("befores", "watermarks", "lows"))
-    return Times(befores, watermarks, lows, value["end"]), value["now"]
+    befores, watermarks, lows, ends = (tuple(value[k]) for k in ("befores", "watermarks", "lows", "ends"))
+    return Times(befores, watermarks, lows, ends), value["now"]
 
 
 def to_batches(letters: Iterable[Letter]) -> Iterator[pa.RecordBatch]:

@@ -33,6 +33,9 @@ TIER = 16
 
 CLOSED = -1
 
+ARRIVAL = "arrival"
+"""In the metadata of a chunk whose rows stand as they came, not ordered by expiry."""
+
 Rebuild = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
@@ -83,11 +86,17 @@ def by_expiry(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.take(pa.array(np.argsort(exp, kind="stable")))
 
 
-def insert(state: ShardState, name: str, rows: pa.RecordBatch) -> None:
-    """Append the rows, ordered by expiry, as a chunk."""
+def insert(state: ShardState, name: str, rows: pa.RecordBatch, arrival: bool = False) -> None:
+    """Append the rows as a chunk: ordered by expiry, or as they came (``arrival``; nothing is sorted then, and who
+    looks for expired rows reads all)."""
     if rows.num_rows:
-        ordered = by_expiry(rows)
-        state.append(name, ordered, level=0, **bounds(ordered))
+        ordered = rows if arrival else by_expiry(rows)
+        state.append(name, ordered, level=0, **bounds(ordered), **in_order_of(arrival))
+
+
+def in_order_of(arrival: bool) -> dict[str, int]:
+    """Chunk metadata: whether the rows stand as they came."""
+    return {ARRIVAL: 1} if arrival else {}
 
 
 def entering(state: ShardState, name: str, low: int, high: int) -> list[pa.RecordBatch]:
@@ -109,7 +118,7 @@ def leaving(state: ShardState, name: str, low: int, high: int, scan: bool = Fals
     """
     found = []
     for chunk in state.list(name):
-        if scan:
+        if scan or ARRIVAL in chunk.meta:
             rows = chunk.load()
             state.looked += rows.num_rows
             exp = int64s(rows, EXP)
@@ -142,17 +151,20 @@ def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
     return state.keep(name, wanted)
 
 
-def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry) -> None:
+def merge_closed(
+    state: ShardState, name: str, watermark: int, pane: int | None, rebuild: Rebuild = by_expiry, **meta: int
+) -> None:
     """Merge the small chunks of each closed pane, dropping rows that have expired.
 
     With ``pane`` (microseconds) each row is merged when its pane has closed, and before that once for each power of
     ``TIER`` among the pane's chunks, so that a long pane has few of them; without one (windows that never end,
-    rows that negative tuples take away) chunks of like size are merged as runs are (``state.runs``).
+    rows that negative tuples take away) chunks of like size are merged as runs are (``state.runs``). ``meta``: what
+    else the metadata of merged chunks says.
     """
     if watermark == FOREVER or len(state.list(name)) < 2:
         return
     if pane is None:
-        _merge_tiers(state, name, watermark, rebuild)
+        _merge_tiers(state, name, watermark, rebuild, meta)
         return
     panes: dict[tuple[int, int], list[Chunk]] = {}
     for chunk in state.list(name):
@@ -163,18 +175,18 @@ def merge_closed(state: ShardState, name: str, watermark: int, pane: int | None,
         panes.setdefault((number, tier), []).append(chunk)
     for (_, tier), small in panes.items():
         if tier == CLOSED and len(small) > 1:
-            _merge(state, name, small, watermark, rebuild, level=1)
+            _merge(state, name, small, watermark, rebuild, level=1, **meta)
         elif len(small) >= TIER:
-            _merge(state, name, small, watermark, rebuild, level=0, tier=tier + 1)
+            _merge(state, name, small, watermark, rebuild, level=0, tier=tier + 1, **meta)
 
 
-def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild) -> None:
+def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild, meta: dict[str, int]) -> None:
     while True:
         past = [c for c in state.list(name) if c.meta["max_start"] < watermark]
         count = due([c.meta["n"] for c in past])
         if count == 0:
             return
-        _merge(state, name, past[-count:], watermark, rebuild, level=0)
+        _merge(state, name, past[-count:], watermark, rebuild, level=0, **meta)
 
 
 def _merge(
@@ -192,6 +204,24 @@ def _merge(
         state.replace(name, chunks, ordered, **meta, **bounds(ordered))
     else:
         state.replace(name, chunks, None)
+
+
+def scan_out(state: ShardState, name: str, until: int, rebuild: Rebuild) -> None:
+    """Look at every row for those that left before ``until``, and drop them from the chunks of which they are half.
+
+    What strategy "direct" does in place of ``expire``, which asks the metadata of chunks alone. Cost: all rows held.
+    """
+    for chunk in list(state.list(name)):
+        rows = chunk.load()
+        state.looked += rows.num_rows
+        live = np.flatnonzero(int64s(rows, EXP) >= until)
+        if 2 * len(live) <= rows.num_rows and chunk.meta["max_start"] < until:
+            meta = {k: v for k, v in chunk.meta.items() if k not in ("n", "bytes")}
+            kept = rebuild(rows.take(pa.array(live))) if len(live) else None
+            if kept is not None and kept.num_rows:
+                state.replace(name, [chunk], kept, **(meta | bounds(kept)))
+            else:
+                state.replace(name, [chunk], None)
 
 
 def cancel(rows: pa.RecordBatch, weight: str) -> pa.RecordBatch:

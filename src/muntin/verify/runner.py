@@ -98,9 +98,9 @@ def table_feeds(streams: Sequence[Stream], job: Job) -> dict[str, pa.Table]:
         if table is None or job.catalog.stream(stream.name) is not None:
             continue
         rows = [
-            {**row[2], "__at": row[0], "__add": row[1] == "+"}
+            {**row[2], table.at: row[0], table.add: row[1] == "+"}
             if isinstance(row, tuple)
-            else {**row, "__at": ALWAYS, "__add": True}
+            else {**row, table.at: ALWAYS, table.add: True}
             for row in job.tables.get(table.name, ())
         ]
         found[stream.name] = to_table(stream, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from muntin.core.spans import span_text
 from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, Result, VertexRecord, level_name
 
 
@@ -63,7 +64,8 @@ def _vertex(v: VertexRecord) -> dict[str, Any]:
 def _result(r: Result) -> dict[str, Any]:
     instants: Any = "every change"
     if r.ticks is not None:
-        instants = {"slides": list(r.ticks.slides), "origins": list(r.ticks.origins)}
+        slides = [s if isinstance(s, int) else span_text(s) for s in r.ticks.slides]
+        instants = {"slides": slides, "origins": list(r.ticks.origins)}
         if r.ticks.zone:
             instants["zone"] = r.ticks.zone
     return {"query": r.query, "vertex": r.vertex, "columns": list(r.columns), "instants": instants}

@@ -12,8 +12,9 @@ from muntin.dataflow.explain.words import Render, input_names, input_title, show
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Here, route_text
 from muntin.engine.meter import Counter, Meter
-from muntin.optimizer import Optimized, Statistics, optimize
-from muntin.optimizer.cost import Strategy, operator_cost, settled, strategy_of, total
+from muntin.optimizer import Optimized, Statistics, Strategy, optimize
+from muntin.optimizer.cost import operator_cost, total
+from muntin.optimizer.driver import settled
 from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.plan_text import node_text
 from muntin.plan.nodes import BoundQuery, Node
@@ -112,7 +113,7 @@ def explained(query: BoundQuery, graph: GraphRecord, render: Render, statistics:
     known = statistics or Statistics()
     query = settled(query, known)
     found = optimize(query, known)
-    strategy = strategy_of(query)
+    strategy = Strategy(settled(query).options.strategy)
     costs = {s.value: total(found.query.root, known, s) for s in Strategy}
     return Explained(
         query, found,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from muntin.core.schema import Schema
 from muntin.dataflow.builder import Builder, Places
 from muntin.dataflow.graph import column_name
-from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, renews, streams_of
+from muntin.dataflow.lowering.nodes import all_columns, begins_of, domain_of, streams_of
 from muntin.dataflow.values import Names, Placed, Value
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
@@ -17,10 +17,12 @@ from muntin.operators.materialize import Materialize
 from muntin.operators.one_sign import OneSign
 from muntin.operators.rewind import Rewind
 from muntin.operators.time_window import meaning_of
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Column, Expr
 from muntin.plan.nodes import (
     BoundQuery,
     Node,
+    walk,
 )
 from muntin.plan.windows import Ticks, Unbounded
 
@@ -28,18 +30,21 @@ from muntin.plan.windows import Ticks, Unbounded
 class Base:
     """The plan under construction, and operators that several nodes need."""
 
-    def __init__(self, query: BoundQuery, places: Places) -> None:
+    def __init__(self, query: BoundQuery, places: Places, known: Statistics) -> None:
         self.query = query
+        self.known = known
         self.build = Builder(query.options, begins_of(query), places, domain_of(query))
         streams = streams_of(query)
         self.shared_time = streams if len(streams) > 1 else ()
         """The streams whose time windows of counted rows share: what is late must be late for the whole query, since a
         row more or less changes which others such a window holds."""
         self.counter = 0
+        self.mark = _mark_of(query.root)
+        """What names of columns that only the lowering has begin with, and none of the query's."""
 
     def fresh(self, stem: str) -> str:
         self.counter += 1
-        return f"__{stem}{self.counter}"
+        return f"{self.mark}{stem}{self.counter}"
 
     def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
         """The value of a relation (filled in by ``lowering.query``)."""
@@ -49,10 +54,11 @@ class Base:
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
         return self.build.apply(op, [value, *marks], value.schema, emit == "changes")
 
-    def internal_results(self, value: Value, node: Node | None = None) -> Placed:
-        """Results over INTERNAL windows: once there, they stay (thesis 3.3.2). ``node``: what the value is."""
+    def internal_results(self, value: Value) -> Placed:
+        """Values of an aggregate over INTERNAL windows, or windows of time read as of their rows: once there, they stay
+        (thesis 3.3.2)."""
         here = self.build.place(value)
-        if here.signed or (node is not None and renews(node)):
+        if here.signed:
             # every insertion stays; what cancels inside an instant was never there
             (here,) = self.build.colocate([here], [here.schema.names])
             changes = self.materialize(here, "changes", None, [])
@@ -106,3 +112,12 @@ def joined_keys(parts: Sequence[Placed], keys: Sequence[tuple[str, ...]]) -> tup
         return None
     equal = [frozenset(k[i] for k in keys) for i in range(len(keys[0]))]
     return tuple(part | frozenset(n for e in equal if e & part for n in e) for part in first)
+
+
+def _mark_of(root: Node) -> str:
+    """As many underscores as begin no name of a column in the query, two at least."""
+    taken = {name for node in walk(root) for name in node.schema.names}
+    mark = "__"
+    while any(name.startswith(mark) for name in taken):
+        mark += "_"
+    return mark

@@ -92,9 +92,10 @@ def relay(classes: Sequence[Class], inputs: int) -> Relay | None:
     return max(found, key=lambda r: (len(r.first), [-k for k in r.keys]), default=None)
 
 
-def relayed_is_cheaper(nodes: Sequence[Node], predicate: Expr, spread: Spread, plan: Relay) -> bool:
+def relayed_is_cheaper(
+    nodes: Sequence[Node], predicate: Expr, spread: Spread, plan: Relay, known: Statistics
+) -> bool:
     """Whether a relayed join sends and keep fewer rows per second than broadcasting."""
-    known = Statistics()
     flows = [flow_of(n, known) for n in nodes]
     copies = sum((SHARDS - 1) * f.rate for f, key in zip(flows, spread.keys, strict=True) if key is None)
     there = _joined([nodes[i] for i in plan.first], predicate, known).rate

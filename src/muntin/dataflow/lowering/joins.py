@@ -85,9 +85,10 @@ class Joins(Base):
         here = self.build.place(value)
         own = own_ticks(leaf.window, self.query.options)
         if own is not None:
-            # in a zone the way from tick to tick is no fixed time
+            # in a zone, and with months, the way from tick to tick is no fixed time
             shift = -1 if self.query.options.bounds == "start" else 0
-            op = Snap(own) if own.zone is None else Rewind(leaf.window, meaning_of(self.query.options), shift)
+            fixed = own.zone is None and isinstance(leaf.window.slide, int)
+            op = Snap(own) if fixed else Rewind(leaf.window, meaning_of(self.query.options), shift)
             here = self.build.apply(op, [here], here.schema, here.signed)
         return self.build.apply(Snap(ticks), [here], here.schema, here.signed)
 
@@ -129,9 +130,10 @@ class Joins(Base):
         if keys:
             return self._join_on_keys(list(parts), keys, conditions)
         keyed = self._keyed(parts, conditions)
-        way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts)))
+        way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts), self.known))
         plan = relay(keyed.classes, len(parts))
-        if plan is not None and len(nodes) == len(parts) and relayed_is_cheaper(nodes, predicate, way, plan):
+        known = len(nodes) == len(parts)
+        if plan is not None and known and relayed_is_cheaper(nodes, predicate, way, plan, self.known):
             return join_relayed(self.build, keyed, plan)
         return self._join_graph(keyed, way)
 
@@ -207,9 +209,8 @@ def check_lasts(nodes: Sequence[Node]) -> None:
         raise UnsupportedError(TAKEN_AWAY)
 
 
-def _rates(nodes: Sequence[Node], n: int) -> list[float]:
+def _rates(nodes: Sequence[Node], n: int, known: Statistics) -> list[float]:
     """Rows per second of each input, as far as is known."""
-    known = Statistics()
     return [flow_of(x, known).rate for x in nodes] if len(nodes) == n else [1.0] * n
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
 
-from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.graph import column_name
 from muntin.dataflow.lowering.internal import InternalJoins
@@ -19,18 +17,14 @@ from muntin.dataflow.lowering.nodes import (
     columns,
     default_of,
     equality,
-    is_internal,
     is_nrr,
     multiplicity,
     renamed_columns,
-    renews,
-    windows_of,
 )
 from muntin.dataflow.values import Names, Placed, Value, table
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.net import Net
 from muntin.operators.repeat import Repeat
-from muntin.operators.stamp import Stamp
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
@@ -52,40 +46,11 @@ class Negation(InternalJoins):
         raise NotImplementedError
 
     def semi_join(self, node: SemiJoin, ticks: Ticks | None, external: bool = False) -> Value:
-        windows = [windows_of(n) for n in (node.left, node.right)]
-        internal = not external and any(map(is_internal, chain(*windows)))
-        if internal and all(windows):
-            if not all(map(is_internal, chain(*windows))):
-                raise UnsupportedError(
-                    "INTERNAL and external windows around EXISTS or IN cannot run yet: make all or none INTERNAL"
-                )
-            return self._internal_semi_join(node, ticks)
         left, right = self.visit(node.left, ticks, external), self.visit(node.right, ticks, external)
         if node.null_aware is not None:
             return self._not_in(left, right, node)
         left, matched = self._matched(left, right, node.predicate)
         return self.minus(left, matched) if node.anti else matched
-
-    def _internal_semi_join(self, node: SemiJoin, ticks: Ticks | None) -> Value:
-        """Left rows that have been in their window together with a partner in its own (thesis 3.3.2), each from its
-        first partner on; rows of equal values have the same partners if they start together."""
-        left = self.build.place(self.visit(node.left, ticks, external=True))
-        right = self.visit(node.right, ticks, external=True)
-        if left.signed or renews(node.left):  # a negative tuple does not say when its row started
-            raise UnsupportedError(
-                "EXISTS or IN over INTERNAL windows cannot run yet where rows are taken away by negative tuples (an "
-                'aggregate on the left, strategy="nt")'
-            )
-        at = self.fresh("start")
-        schema = Schema((*left.schema.fields, Field(at, INT)))
-        stamped = self.build.apply(Stamp(column_name(len(left.schema))), [left], schema, left.signed)
-        pairs = self.join([stamped, right], node.predicate)
-        wide = self.build.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(stamped)))
-        names = tuple(f"__m.{n}" for n in schema.names)
-        every = [self.internal_results(v) for v in (stamped, wide)]
-        here, there = self.build.colocate(every, [schema.names, names])
-        joined = self.window_join([here, self.distinct_rows(there)], [schema.names, names], null_safe=True)
-        return self.build.project(joined, columns(node.schema))
 
     def _not_in(self, left: Value, right: Value, node: SemiJoin) -> Placed:
         """x NOT IN (y): fails for an equal y, and while there are candidates also for a NULL x or any NULL y.
@@ -136,8 +101,8 @@ class Negation(InternalJoins):
         """Any predicate: the distinct left rows that have a partner, then the left rows equal to one of them."""
         left = self.build.place(left)
         pairs = self.join([left, right], predicate)
-        wide = self.build.project(pairs, tuple((f"__m.{n}", e) for n, e in all_columns(left)))
-        names = tuple(f"__m.{n}" for n in left.schema.names)
+        wide = self.build.project(pairs, tuple((f"{self.mark}m.{n}", e) for n, e in all_columns(left)))
+        names = tuple(f"{self.mark}m.{n}" for n in left.schema.names)
         here, there = self.build.colocate([left, wide], [left.schema.names, names])
         distinct = self.distinct_rows(there)
         joined = self.window_join([here, distinct], [left.schema.names, names], null_safe=True)
@@ -217,12 +182,12 @@ class Negation(InternalJoins):
         if not used:
             return self._apply_global(left, right, node, ticks)
         left = self.build.place(left)
-        outer = self.build.project(left, tuple((f"__o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
+        outer = self.build.project(left, tuple((f"{self.mark}o.{n}", Column(n, left.schema.get(n).type)) for n in used))  # type: ignore[union-attr]
         distinct = self.distinct(outer)
-        renamed = {n: f"__o.{n}" for n in used}
+        renamed = {n: f"{self.mark}o.{n}" for n in used}
         predicate = renamed_columns(node.predicate, renamed)
         pairs = self.join([distinct, right], predicate)
-        groups = tuple((f"__g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
+        groups = tuple((f"{self.mark}g.{n}", Column(renamed[n], left.schema.get(n).type)) for n in used)  # type: ignore[union-attr]
         grouped = self.aggregate(pairs, Aggregate(Shape(pairs.schema, node.right), groups, node.aggs), ticks)  # type: ignore[arg-type]
         keys = tuple(n for n, _ in groups)
         here, there = self.build.colocate([left, grouped], [used, keys])

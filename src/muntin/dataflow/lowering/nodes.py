@@ -118,7 +118,7 @@ def windows_of(node: Node) -> list[Window]:
 
 def is_internal(window: Window) -> bool:
     """Whether results over the window stay when its rows expire (thesis 3.3.2)."""
-    return isinstance(window, Range) and window.internal
+    return window.internal
 
 
 def has_internal(node: Node) -> bool:
@@ -135,6 +135,11 @@ def _fires(window: Window) -> bool:
     return (isinstance(window, Rows) and window.slide is not None) or (
         isinstance(window, Range) and window.rows is not None
     )
+
+
+def rows_decide(window: Window) -> bool:
+    """Whether later rows decide when a row leaves the window."""
+    return isinstance(window, Rows) or (isinstance(window, Range) and window.rows is not None)
 
 
 def fires_late(node: Node) -> Node | None:

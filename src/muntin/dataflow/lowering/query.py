@@ -10,7 +10,7 @@ Everything reduces to a few linear operators. With L - X for a merge of L and X 
     L except all R multiplicity max(l - r, 0) of each row, from counts by row
     scalar query   L left (aggregate of (distinct(L columns used) join R)), counts defaulting to 0
     EXISTS, IN     inside an expression: counts of a scalar query
-    INTERNAL       the join of the windows, each row living until its external parts expire
+    INTERNAL       what comes to be in the join of the windows, until its external parts leave
 
 so one join, one aggregate and one way to expire rows serve the whole language, and a retraction is a row of weight -1.
 """
@@ -25,7 +25,6 @@ from muntin.aggregates.registry import described, folds
 from muntin.core.errors import UnsupportedError
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
-from muntin.dataflow.lowering.internal import only_windows
 from muntin.dataflow.lowering.negation import Negation
 from muntin.dataflow.lowering.nodes import (
     cannot_cancel,
@@ -36,6 +35,7 @@ from muntin.dataflow.lowering.nodes import (
     is_nrr,
     leaves,
     renews,
+    rows_decide,
     shows_every_time,
     unslid,
     windows_of,
@@ -56,6 +56,7 @@ from muntin.operators.snap import Snap
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Call, Column, Expr, pair
 from muntin.plan.nodes import (
     Aggregate,
@@ -77,16 +78,18 @@ from muntin.plan.nodes import (
     reaches,
     ticks_of,
     walk,
+    within,
 )
-from muntin.plan.windows import Range, Rows, Ticks, Unbounded, moves_with_rows, own_ticks
+from muntin.plan.windows import Range, Rows, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
 
 
-def lower(query: BoundQuery, places: Places | None = None) -> QueryPlan:
-    """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered).
+def lower(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:
+    """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered); ``known``:
+    statistics by which joins are laid out.
 
     Raises UnsupportedError for what no operator does yet.
     """
-    found = _Lowering(query, Places() if places is None else places).run()
+    found = _Lowering(query, Places() if places is None else places, known or Statistics()).run()
     counting = any(isinstance(v.op, RowsWindow | FiredWindow) for v in found.vertices)
     if counting and (sampled := next((s.name for s in found.streams if s.sample not in (None, 1)), None)):
         raise UnsupportedError(
@@ -99,8 +102,8 @@ def lower(query: BoundQuery, places: Places | None = None) -> QueryPlan:
 class _Lowering(Negation):
     """One match over the nodes, and the outputs."""
 
-    def __init__(self, query: BoundQuery, places: Places) -> None:
-        super().__init__(query, places)
+    def __init__(self, query: BoundQuery, places: Places, known: Statistics) -> None:
+        super().__init__(query, places, known)
         self.scope: Node = query.root
         """The query being lowered: the whole one, or the inside of a window on results."""
 
@@ -246,27 +249,23 @@ class _Lowering(Negation):
     def visit(self, node: Node, ticks: Ticks | None, external: bool = False) -> Value:
         """The value of a relation; ``ticks``: the evaluation instants of the enclosing output; ``external``: INTERNAL
         windows are read as external ones (inside what keeps their results itself)."""
+        combines = isinstance(node, Scan | Rewindow | SemiJoin | Join)
+        if combines and not external and has_internal(node) and not self._read_as_of(node):
+            return self.internal(node, ticks)
         match node:
             case Scan(window=Rows() as window):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
             case Scan(window=Range(rows=int()) as window):
-                fired = self.fired_window(self._unbounded(node), window)
-                return self.internal_results(fired) if window.internal and not external else fired
-            case Scan(window=Range(internal=True) as window):
-                plain = loose(replace(node, window=replace(window, internal=False)), ticks)
-                return plain if external else self.internal_results(replace(plain, interval=True))
-            case Scan():
-                return loose(node, ticks)
+                return self.fired_window(self._unbounded(node), window)
+            case Scan(window=window):
+                return loose(replace(node, window=as_external(window)), ticks)
             case Filter(child, predicate):
                 return self.build.filter(self.visit(child, ticks, external), predicate)
             case Project(child, exprs):
                 return self.build.project(self.visit(child, ticks, external), exprs)
             case Join(parts, predicate):
-                internal = [has_internal(p) for p in parts if windows_of(p)]
-                if not external and any(internal) and (not all(internal) or only_windows(parts)):
-                    return self.internal_join(parts, predicate, ticks)
                 joined = self.join_with_tables(parts, predicate, ticks)
-                return self.internal_results(joined, node) if not external and any(internal) else joined
+                return self.internal_results(joined) if not external and has_internal(node) else joined
             case Aggregate():
                 value = self.aggregate(self.visit(node.input, ticks, external=True), node, ticks, self._late())
                 if external or not has_internal(node.input):
@@ -287,15 +286,25 @@ class _Lowering(Negation):
                 names = Names(*here)
                 op = TopRows(tuple((names.expr(e), d, n) for e, d, n in keys), count)
                 return replace(self.build.apply(op, here, node.schema, True), endless=True)
-            case Rewindow(window=window):
-                results = self.rewindow(node, ticks)
-                return self.internal_results(results) if is_internal(window) and not external else results
+            case Rewindow():
+                return self.rewindow(node, ticks)
             case TableScan():
                 return table(node, ticks)
             case Output():
                 raise UnsupportedError(
                     "a query's output inside another query needs a window: add [ROWS n] or [RANGE t]"
                 )
+
+    def _read_as_of(self, node: Node) -> bool:
+        """Whether all that stands beside non-retroactive relations are INTERNAL windows of time: one of them that
+        slides is read at the event time of its rows."""
+        if not isinstance(node, Join):
+            return False
+        others = [n for p in node.parts if not is_nrr(p) for n in within(p)]
+        plain = all(isinstance(n, Scan | Filter | Project | Join) for n in others)
+        windows = [w for p in node.parts for w in windows_of(p)]
+        internal = all(map(is_internal, windows)) and not any(map(rows_decide, windows))
+        return plain and internal and any(map(is_nrr, node.parts))
 
     def _unbounded(self, scan: Scan) -> Loose:
         return loose(replace(scan, window=Unbounded()), None)
@@ -319,7 +328,7 @@ class _Lowering(Negation):
         """A time window that moves when enough rows have come; numbering the rows takes one shard."""
         assert window.rows is not None
         (here,) = self.build.colocate([value], [()])
-        op = FiredWindow(replace(window, rows=None, internal=False), window.rows, meaning_of(self.query.options))
+        op = FiredWindow(as_external(replace(window, rows=None)), window.rows, meaning_of(self.query.options))
         return self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
 
     def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
@@ -327,7 +336,7 @@ class _Lowering(Negation):
         shown = self.output(node.input)
         inner = ticks_of(node.input, self.query.options)
         shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
-        entry = Unbounded() if moves_with_rows(node.window) else node.window
+        entry = Unbounded() if moves_with_rows(node.window) else as_external(node.window)
         rows = self.build.apply(Rewind(entry, meaning_of(self.query.options), shift), [shown], shown.schema, False)
         if isinstance(node.window, Rows):
             return self.rows_window(rows, node.window, "", ticks)

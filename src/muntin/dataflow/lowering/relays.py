@@ -107,7 +107,7 @@ def _joined(
     classes = (tuple((i, names.column(k)) for i, k in enumerate(keys)),)
     columns = tuple(names.columns(p.schema.names) for p in parts)
     rest = tuple(names.expr(c) for c in inside)
-    op = GraphJoin(columns, classes, rest, (), edge_indexes(classes, len(parts)), origins=origins, passing=passing)
+    op = GraphJoin(columns, classes, rest, (), edge_indexes(classes, len(parts)), origins, passing, relayed=True)
     schema = Schema(tuple(f for p in parts for f in p.schema))
     equal = frozenset(keys)
     signed = any(p.signed for p in parts)

@@ -36,13 +36,15 @@ def gather(refs: Refs, window: Sequence[OpenChunk], names: Sequence[str]) -> pa.
     """The named columns of the referenced rows, in order, from however many chunks (the window has at least one)."""
     if not names:
         return no_columns(len(refs.row))
-    numbers = np.unique(refs.chunk)
+    numbers = np.flatnonzero(np.bincount(refs.chunk, minlength=len(window)))
     if len(numbers) < 2:
         chunk = window[int(numbers[0]) if len(numbers) else 0]
         return chunk.rows.select(list(names)).take(pa.array(refs.row))
     base = np.zeros(len(window), np.int64)
     base[numbers] = np.cumsum([0, *(window[int(c)].meta["n"] for c in numbers[:-1])])
     table = pa.Table.from_batches([window[int(c)].rows.select(list(names)) for c in numbers])
+    if len(table) <= len(refs.row):  # finding each row's chunk would cost more than putting them together
+        table = table.combine_chunks()
     return table.take(pa.array(base[refs.chunk] + refs.row)).combine_chunks().to_batches()[0]
 
 

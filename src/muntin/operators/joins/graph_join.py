@@ -37,7 +37,7 @@ from muntin.operators.joins.join_graph import GraphJoin, Way, way_into
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
-from muntin.operators.joins.room import Room
+from muntin.operators.joins.room import Room, cut_ahead
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
@@ -75,9 +75,11 @@ class Partial:
 
 def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Context) -> Batch:
     """One step of the join; returns interval rows with all inputs' columns, all starting in this step."""
-    batches = [coalesce(b) for b in batches]
+    # which part of a relayed combination is its newest must be the same at every vertex, however its steps are cut
+    batches = batches if op.relayed else [coalesce(b) for b in batches]
     names = [f"in{i}" for i in range(len(batches))]
     monitor = JoinMonitor(op, state)
+    cut_ahead(monitor.each, batches, ctx)
     layouts = layouts_of(op, monitor.estimates_before(batches), _room(state, batches, ctx.memory))
     mine = [i for i in range(len(batches)) if i not in op.passing]
     transient = ShardState()
@@ -102,6 +104,7 @@ def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Cont
             room.check(sum(map(len, results)) + len(found))
             results.append(_emit(found, windows, schemas))
     state.looked += room.looked
+    monitor.gave(sum(map(len, results)), batches)
     monitor.save()
     for i in mine:
         let_go(state, names[i], batches[i], layouts[i], ctx)

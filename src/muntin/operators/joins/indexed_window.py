@@ -20,7 +20,7 @@ from muntin.kernels.hashing import hash_columns
 from muntin.kernels.index import bucket_order
 from muntin.operators.context import Context
 from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, timed
+from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, scan_out, timed
 
 HASH, DIRECTORY, SORTED = "__h", "__dir", "__v"
 
@@ -116,18 +116,19 @@ def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout) 
     rows = timed(batch.columns, batch.ts, batch.exp)
     if batch.sign is not None:
         rows = rows.append_column(WEIGHT, pa.array(batch.sign))
-    if len(batch) > 1 and not (batch.ts[1:] >= batch.ts[:-1]).all():
-        rows = rows.take(pa.array(np.argsort(batch.ts, kind="stable")))
-    rows = _indexed(rows, layout)
+    rows = _indexed(_in_order(rows), layout)
     state.append(structure, rows, level=0, **bounds(rows))
 
 
 def let_go(state: ShardState, structure: str, batch: Batch, layout: Layout, ctx: Context) -> None:
     """At the end of a step: drop chunks whose rows have all expired, merge those of closed panes. ``batch``: the
-    window's rows of this step."""
+    window's rows of this step. Under strategy "direct" all rows are looked at for expired ones."""
+    rebuild = rebuilder(layout, batch.columns.schema.names)
     expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
+    if ctx.scan and ctx.high < FOREVER:
+        scan_out(state, structure, ctx.high + 1, rebuild)
     pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
-    merge_closed(state, structure, ctx.high, pane, rebuild=rebuilder(layout, batch.columns.schema.names))
+    merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
 
 
 def repack(state: ShardState, structure: str, layout: Layout, names: list[str]) -> None:
@@ -151,13 +152,23 @@ def rebuilder(layout: Layout, names: list[str]) -> Callable[[pa.RecordBatch], pa
             plain = cancel(plain, WEIGHT)
             if plain.num_rows == 0:
                 return plain
-        return _indexed(plain.take(pa.array(np.argsort(int64s(plain, START), kind="stable"))), layout)
+        return _indexed(_in_order(plain), layout)
 
     return rebuild
 
 
+def _in_order(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows by start, and those that start together by expiry: rows of several event times may start at one tick
+    and leave at different ones."""
+    start, exp = int64s(rows, START), int64s(rows, EXP)
+    later = start[1:] > start[:-1]
+    if (later | ((start[1:] == start[:-1]) & (exp[1:] >= exp[:-1]))).all():
+        return rows
+    return rows.take(pa.array(np.lexsort((exp, start))))
+
+
 def _indexed(rows: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
-    """Rows in order of start, put in bucket order of the first index, with all indexes added."""
+    """Rows in order (``_in_order``), put in bucket order of the first index, with all indexes added."""
     n = rows.num_rows
     extra: dict[str, pa.Array] = {}
     for number, columns in enumerate(layout.indexes):
@@ -170,7 +181,7 @@ def _indexed(rows: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
             rows = rows.take(pa.array(order))
         else:  # the rows stand in bucket order of the first by now
             start, exp = int64s(rows, START), int64s(rows, EXP)
-            order, directory = _by_start(h, start)
+            order, directory = _by_time(h, start, exp)
             extra |= {START + x: pa.array(start[order]), EXP + x: pa.array(exp[order])}
             extra |= {f"__row{number}": pa.array(order.astype(np.int32))}
         extra |= {HASH + x: pa.array(h[order]), DIRECTORY + x: pa.array(directory)}
@@ -181,11 +192,11 @@ def _indexed(rows: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*rows.columns, *extra.values()], names=[*rows.schema.names, *extra])
 
 
-def _by_start(h: Ints, start: Ints) -> tuple[Ints, NDArray[np.int32]]:
-    """Bucket order of rows that are not in order of start: inside a bucket they ascend by it all the same."""
-    by_start = np.argsort(start, kind="stable")
-    order, directory = bucket_order(h[by_start])
-    return by_start[order], directory
+def _by_time(h: Ints, start: Ints, exp: Ints) -> tuple[Ints, NDArray[np.int32]]:
+    """Bucket order of rows that are not in order: inside a bucket they ascend by start and expiry all the same."""
+    by_time = np.lexsort((exp, start))
+    order, directory = bucket_order(h[by_time])
+    return by_time[order], directory
 
 
 def as_float(column: pa.Array) -> NDArray[np.float64]:

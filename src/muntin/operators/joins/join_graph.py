@@ -56,6 +56,9 @@ class GraphJoin(Described):
     """The inputs whose new rows are combined here (None: all of them)."""
     passing: tuple[int, ...] = ()
     """Inputs whose rows are combined when they come and not kept."""
+    relayed: bool = False
+    """Whether other vertices combine the same inputs' rows, too: a row that comes and goes in one step then stays two
+    signed rows, since what is one interval here may be two rows elsewhere."""
     ways: dict[tuple[frozenset[int], int], Way] = field(default_factory=dict, compare=False, repr=False)
     """Ways that were worked out before (a memo)."""
 

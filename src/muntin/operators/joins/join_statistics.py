@@ -52,7 +52,8 @@ Ints = NDArray[np.int64]
 class JoinStatistics:
     """The statistics of one join on one shard. ``rates``: rows per second; ``lives``: seconds a row is valid (None:
     for ever); ``since``: when the present sketches began; ``factors``: by kind of hop, partners found over
-    predicted; ``swings``: by which share of itself a rate has changed from step to step."""
+    predicted; ``swings``: by which share of itself a rate has changed from step to step; ``results``: of a row that
+    came."""
 
     rates: list[float]
     lives: list[float | None]
@@ -67,6 +68,7 @@ class JoinStatistics:
     changes: list[dict[str, Any]] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
     swings: list[float] = field(default_factory=list)
+    results: float = 0.0
 
 
 class JoinMonitor:
@@ -125,6 +127,17 @@ class JoinMonitor:
             ratio = max(found, 0.5) / expected
             known = kind in self.found.factors
             self.found.factors[kind] = round(_blend(self.found.factors.get(kind, 1.0), ratio, known), 6)
+
+    @property
+    def each(self) -> float:
+        """Results that a row made in the steps before."""
+        return self.found.results
+
+    def gave(self, results: int, batches: Sequence[Batch]) -> None:
+        """These rows made so many results."""
+        came = sum(map(len, batches))
+        if came:
+            self.found.results = round(_blend(self.found.results, results / came, self.found.results > 0), 6)
 
     def save(self) -> None:
         """Keep what was measured with the state."""

@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from muntin.core.batch import Batch
 from muntin.kernels.joining import UNBOUNDED, Found
 from muntin.operators.context import Context, Cut
 from muntin.operators.joins.indexed_window import OpenChunk
 from muntin.state.window_rows import START, int64s
+
+SHARE = 0.75
+"""How much of the room rows are to take that are let in by what is expected of them."""
 
 
 class Room:
@@ -38,6 +42,22 @@ class Room:
             pairs = find(self.most)
         self.looked += int(pairs[2])
         return pairs
+
+
+def cut_ahead(each: float, came: Sequence[Batch], ctx: Context) -> None:
+    """Raises Cut before anything is done where the rows that start now, with ``each`` results a row as in the steps
+    before, would make more than a step may give: at a time before which about as many of them start as have room."""
+    if ctx.most is None or each * sum(map(len, came)) <= ctx.most:
+        return
+    starts = np.concatenate([b.ts for b in came])
+    starts = starts[ctx.within(starts)]
+    if each * len(starts) <= ctx.most:
+        return
+    fits = int(SHARE * ctx.most / each)
+    at, first = int(np.partition(starts, fits)[fits]), int(starts.min())
+    later = starts[starts > first]
+    if len(later):
+        raise Cut(at if at > first else int(later.min()))
 
 
 def _middle(windows: Sequence[Sequence[OpenChunk]], ctx: Context) -> int | None:

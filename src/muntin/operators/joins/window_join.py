@@ -32,7 +32,7 @@ from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_g
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import pair_join
-from muntin.operators.joins.room import Room
+from muntin.operators.joins.room import Room, cut_ahead
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
 from muntin.operators.structures import INDEXED
@@ -94,15 +94,18 @@ def window_join(op: WindowJoin, state: ShardState, batches: list[Batch], ctx: Co
         spread = [Batch.empty(_with_role(b.columns.schema)) for b in batches]
     kept = [*zip(structures, batches, layouts, strict=True)]
     kept += zip([f"{s}.spread" for s in structures], spread, layouts, strict=False)
+    graph = common_key(op.keys, tuple(tuple(b.columns.schema.names) for b in batches))
+    monitor = JoinMonitor(graph, state, once=True)
+    came = batches + spread
+    cut_ahead(monitor.each, came, ctx)
     for structure, batch, layout in kept:
         store_rows(state, structure, batch, layout)
     windows = [[OpenChunk(c) for c in state.list(structure)] for structure, _, _ in kept]
     schemas = [b.columns.schema for b in batches]
-    graph = common_key(op.keys, tuple(tuple(s.names) for s in schemas))
-    monitor = JoinMonitor(graph, state, once=True)
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
     join = pair_join if len(batches) == 2 else _combinations
     results = join(op, windows, schemas, ctx, monitor)
+    monitor.gave(sum(map(len, results)), came)
     monitor.save()
     for structure, batch, layout in kept:
         let_go(state, structure, batch, layout, ctx)
@@ -174,7 +177,7 @@ def _new_combinations(
         parts = {k: r.take(left) for k, r in parts.items()}
         parts[j] = found.take(right)
         origin, start, exp = origin[left], np.maximum(start[left], f_start[right]), np.minimum(exp[left], f_exp[right])
-        probing = np.unique(origin)
+        probing = np.flatnonzero(np.bincount(origin, minlength=len(fresh.start)))
     parts[i] = fresh.refs.take(origin)
     return [parts[j] for j in range(len(windows))]
 

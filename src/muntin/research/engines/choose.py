@@ -1,7 +1,8 @@
-"""The engine's own choice: what the product's optimizer decides for the query's text and the statistics of its windows.
+"""The engines' own choice: what the optimizer decides for the query's text and the statistics of its windows, by the
+costs of the thesis' structures (``structure_costs``).
 
-The optimizer settles the strategy, the plan (Query 4: negation above or below the join) and the structure of the edge
-in which the engines differ; this module measures the statistics and says which engine that is.
+They settle the strategy, the plan (Query 4: negation above or below the join) and the structure of the edge in which
+the engines differ; this module measures the statistics and says which engine that is.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from numpy.typing import NDArray
 
 from muntin.core.time import SECOND
 from muntin.cql.binder import bind
-from muntin.optimizer import Optimized, Statistics, Strategy, Structure, optimize, settled, structure_of
-from muntin.optimizer.cost import AUTO
-from muntin.plan.nodes import Distinct, Join, SemiJoin, SetOp, walk
+from muntin.optimizer import Optimized, Strategy, optimize
+from muntin.plan.nodes import BoundQuery, Distinct, Join, SemiJoin, SetOp, walk
 from muntin.plan.windows import QueryOptions
 from muntin.research.engines.engine import DIRECT, NT, PARTITIONS, UPA, Engine
+from muntin.research.engines.structure_costs import cheapest, structure_of, total
+from muntin.research.engines.structures import Structure, StructureStatistics
 from muntin.research.engines.workload import Trace
 from muntin.research.product import catalog
 
@@ -100,7 +102,7 @@ class Counts:
         return Counts(table(np.ones(len(values), bool)), table(keep), len(np.unique(trace.ts[part])))
 
 
-def statistics_of(trace: Trace, window: int, question: Question) -> Statistics:
+def statistics_of(trace: Trace, window: int, question: Question) -> StructureStatistics:
     """What the windows show: rates, instants, share of the protocol, and values.
 
     Of one link the values that a window has; of several how many even ones would meet as often as the rows do that the
@@ -114,7 +116,7 @@ def statistics_of(trace: Trace, window: int, question: Question) -> Statistics:
     distinct = {(name, question.column): v for name, v in zip(links, values, strict=True)}
     shares = zip(links, every, kept, strict=True)
     distinct |= {(name, "protocol"): max(1.0, float(n) / max(float(k), 1e-9)) for name, n, k in shares}
-    return Statistics(
+    return StructureStatistics(
         {name: float(n) / window for name, n in zip(links, every, strict=True)},
         distinct=distinct,
         selectivities={MEET: 1 / _even(samples, question, 1)} if len(every) > 1 else {},
@@ -138,14 +140,21 @@ def _even(samples: Sequence[Counts], question: Question, link: int) -> float:
 
 def choose(question: Question, trace: Trace, window: int) -> Engine:
     """The engine that the optimizer's decision stands for, with the cheapest of the ``CALENDARS``."""
-    query = bind(question.text.format(window), STREAMS, QueryOptions(strategy=AUTO, granule=SECOND))
+    query = bind(question.text.format(window), STREAMS, QueryOptions(granule=SECOND))
     known = statistics_of(trace, window, question)
-    plans = [(optimize(settled(query, s), s), s) for s in (replace(known, partitions=p) for p in CALENDARS)]
+    plans = [(_optimized(query, s), s) for s in (replace(known, partitions=p) for p in CALENDARS)]
     best, statistics = min(plans, key=lambda plan: plan[0].cost)
     return replace(engine_of(best, statistics), name="own")
 
 
-def engine_of(plan: Optimized, statistics: Statistics) -> Engine:
+def _optimized(query: BoundQuery, known: StructureStatistics) -> Optimized:
+    """The plan under the cheapest strategy, each by the costs of the thesis' structures."""
+    strategy = cheapest(query.root, known)
+    chosen = replace(query, options=replace(query.options, strategy=strategy.value))
+    return optimize(chosen, known, cost=lambda root: total(root, known, strategy))
+
+
+def engine_of(plan: Optimized, statistics: StructureStatistics) -> Engine:
     """The engine that runs an optimized plan as the plan says."""
     strategy = Strategy(plan.query.options.strategy)
     edge = next(n for n in walk(plan.query.root) if isinstance(n, Join | Distinct | SetOp))

@@ -79,7 +79,8 @@ class Study:
             product_runs.equal_strategies(ours, [next(iter(p.measures.values())).log[:, 0] for p in beside]),
             product_runs.own_choice(ours),
         ]
-        notes, figures = [*table(points), choice_note(points, self.rivals)], product_runs.figures(ours)
+        notes = [*table(points), choice_note(points, self.rivals), product_runs.unmeasured_note(ours)]
+        figures = product_runs.figures(ours)
         if setting.shared is None:
             notes.append("real flows: skipped, there is no directory shared beside the repository")
             return Common(tuple(checks), tuple(notes), figures)

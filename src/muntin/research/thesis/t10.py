@@ -1,7 +1,6 @@
 """T10, thesis Figure 3.2: SUM over a stream or its last five rows, by four kinds of windows.
 
-The figure's numbers are not in the text; these stand in for them. INTERNAL over windows of rows and over a stream is
-written as Istream, which the product gives as the same append-only stream.
+The figure's numbers are not in the text; these stand in for them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ TOTALS = tuple(accumulate(VALUES))
 LAST_FIVE = tuple(sum(VALUES[max(0, i - 4) : i + 1]) for i in range(len(VALUES)))
 
 Trace = list[tuple[int, str | None, int]]
-"""(second, '+' or '-' or None in an append-only stream, value)."""
+"""(second, '+' or '-', value)."""
 
 
 def external(sums: tuple[int, ...]) -> Trace:
@@ -29,14 +28,14 @@ def external(sums: tuple[int, ...]) -> Trace:
 
 def internal(sums: tuple[int, ...]) -> Trace:
     """Values are appended and stay."""
-    return [(i + 1, None, v) for i, v in enumerate(sums)]
+    return [(i + 1, "+", v) for i, v in enumerate(sums)]
 
 
 CASES: dict[str, tuple[str, Trace]] = {
     "external sliding": ("SELECT SUM(a) AS s FROM S [ROWS 5]", external(LAST_FIVE)),
     "external unbounded": ("SELECT SUM(a) AS s FROM S", external(TOTALS)),
-    "internal sliding": ("SELECT Istream(SUM(a) AS s) FROM S [ROWS 5]", internal(LAST_FIVE)),
-    "internal unbounded": ("SELECT Istream(SUM(a) AS s) FROM S", internal(TOTALS)),
+    "internal sliding": ("SELECT SUM(a) AS s FROM S [ROWS 5 INTERNAL]", internal(LAST_FIVE)),
+    "internal unbounded": ("SELECT SUM(a) AS s FROM S [UNBOUNDED INTERNAL]", internal(TOTALS)),
 }
 
 

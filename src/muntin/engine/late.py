@@ -1,0 +1,98 @@
+"""Rows that come too late: found where rows are read, so that a row is one row however many windows leave it out.
+
+A row is late for a window on its stream when the window's operator has answered the row's instant before. Each operator
+has the time of its own sources: a sub-query over one stream may have answered an instant for which the query around it
+still waits, and the row is late for that query all the same, since a part of its answer does without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.time import NEVER, Instants
+from muntin.dataflow.graph import Graph
+from muntin.operators.source import Source
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A window on a stream: the vertex of its ``source``, the set of streams whose time it has (a place in
+    ``Graph.domains``), and the numbers of the ``queries`` that it works for."""
+
+    source: int
+    domain: int
+    queries: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """Rows of a stream that some window left out: their places among the rows that were looked at, by how many
+    microseconds they came too late (that much more slack would have kept them), and which query lost which (rows by
+    queries)."""
+
+    places: Places
+    by: Instants
+    queries: Mask
+
+
+@dataclass(frozen=True)
+class LateInput:
+    """Late rows of one stream as they came, for tests and small data; ``queries`` and ``by``: see ``LateRows``."""
+
+    stream: str
+    rows: pa.RecordBatch
+    by: Instants
+    queries: Mask
+
+
+def readers_of(graph: Graph, stream: str) -> tuple[Reader, ...]:
+    """The windows on a stream; none for a static table, which has no time."""
+    found = []
+    for number, vertex in enumerate(graph.vertices):
+        if not vertex.inputs:
+            continue
+        source = vertex.inputs[0].vertex
+        op = graph.vertices[source].op
+        if isinstance(op, Source) and op.stream.name == stream and not op.stream.static:
+            users = tuple(sorted(graph.used_by[number]))
+            found.append(Reader(source, graph.domains.index(vertex.streams), users))
+    return tuple(found)
+
+
+def late_rows(
+    readers: Sequence[Reader],
+    befores: Sequence[int],
+    ts: Instants,
+    queries: int,
+    kept: Callable[[int, Places], Mask],
+) -> LateRows | None:
+    """The rows that one of the ``readers`` leaves out; None if there are none.
+
+    ``befores``: by domain, the instants before it are answered. ``kept``: which of the rows at some places the filter
+    of a source keeps (others are nobody's loss). ``queries``: how many there are. Cost: a look at the times, then the
+    rows before the newest answered instant.
+    """
+    answered = max([befores[r.domain] for r in readers], default=NEVER)
+    if not len(ts) or int(ts.min()) >= answered:
+        return None
+    places = np.flatnonzero(ts < answered)
+    old = ts[places]
+    lost, until = np.zeros((len(places), queries), bool), np.full(len(places), NEVER, np.int64)
+    for source in dict.fromkeys(r.source for r in readers):
+        mask = kept(source, places)
+        for reader in (r for r in readers if r.source == source):
+            late = mask & (old < befores[reader.domain])
+            lost[:, list(reader.queries)] |= late[:, None]
+            until[late] = np.maximum(until[late], befores[reader.domain])
+    some = lost.any(axis=1)
+    if not some.any():
+        return None
+    return LateRows(places[some], until[some] - old[some], lost[some])
