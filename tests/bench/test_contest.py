@@ -111,9 +111,9 @@ def test_answers_are_compared_on_all_that_spark_is_timed_on() -> None:
         ("VALUES (1, 5), (2, 5), (2, 5)", True),
         ("VALUES (1, 5), (2, 5), (2, 5), (3, 9)", True),
         ("VALUES (1, 5), (2, 5)", False),
-        ("VALUES (1, 5), (1, 5), (2, 5)", False),
-        ("VALUES (1, 5), (2, 5), (2, NULL)", False),
-        ("VALUES (1, 5), (2, 5) LIMIT 0", False),
+        pytest.param("VALUES (1, 5), (1, 5), (2, 5)", False, marks=pytest.mark.slow),
+        pytest.param("VALUES (1, 5), (2, 5), (2, NULL)", False, marks=pytest.mark.slow),
+        pytest.param("VALUES (1, 5), (2, 5) LIMIT 0", False, marks=pytest.mark.slow),
     ],
 )
 def test_answers_are_equal_as_bags_up_to_the_last_common_instant(spark: Any, third: str, equal: bool) -> None:

@@ -69,8 +69,8 @@ def lives(pid: int) -> bool:
     [
         (at_once, ["SIGINT"], "muntin: stopped"),
         (jvm_starts, ["SIGINT"], "muntin: stopped"),
-        (jvm_starts, ["SIGHUP"], "muntin: stopped"),
-        (streams_start, ["SIGINT"], "muntin: stopped"),
+        pytest.param(jvm_starts, ["SIGHUP"], "muntin: stopped", marks=pytest.mark.slow),
+        pytest.param(streams_start, ["SIGINT"], "muntin: stopped", marks=pytest.mark.slow),
         (runs, ["SIGHUP"], "muntin: stopped; the checkpoint has every finished batch"),
         (runs, ["SIGTERM", "SIGTERM"], "muntin: stopped"),
     ],

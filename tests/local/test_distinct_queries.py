@@ -98,8 +98,6 @@ def test_the_expiry_of_a_row_that_another_follows_is_not_told() -> None:
         "SELECT q.k, N.v FROM (SELECT DISTINCT k FROM A [RANGE 5 SECONDS]) AS q, N WHERE q.k = N.k",
         "SELECT q.k, N.v FROM (SELECT k FROM A [RANGE 5 SECONDS] WHERE EXISTS (SELECT 1 FROM B [RANGE 5 SECONDS] WHERE "
         "B.k = A.k)) AS q LEFT JOIN N ON q.k = N.k",
-        "SELECT A.k AS k FROM A [RANGE 6 SECONDS INTERNAL], (SELECT DISTINCT k FROM B [RANGE 3 SECONDS]) AS q "
-        "WHERE A.k = q.k",
     ],
 )
 def test_what_must_know_when_a_row_first_came_refuses_rows_that_follow_one_another(text: str) -> None:
