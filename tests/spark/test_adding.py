@@ -28,7 +28,7 @@ KEPT = "SELECT j, k, v FROM a [RANGE 20 SECONDS]"
 SLIDE = "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM a [RANGE 9 SECONDS SLIDE 2 SECONDS] GROUP BY k"
 COUNTS = "SELECT j, COUNT(*) AS n FROM a [RANGE 12 SECONDS] WHERE v > 20 GROUP BY j"
 NEWS = "ISTREAM(SELECT j, v FROM a [RANGE 5 SECONDS] WHERE v > 50)"
-FILES, END = 16, 1000 * SECOND
+FILES, END = 12, 1000 * SECOND
 
 
 def session_over(spark: Any, source: Feed, live: bool = True) -> Session:
@@ -59,7 +59,14 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
     def query(text: str, name: str, out: str | None = None) -> Any:
         return session.sql(text, name=name).write("parquet", str(tmp_path / (out or name)))
 
+    def see(df: Any, batch: int) -> None:
+        seen.append(batch)  # what is repeated shows here; files would be written over
+        time.sleep(0.1)
+        df.count()
+
+    seen: list[int] = []
     query(KEPT, "kept")
+    session.sql("SELECT k FROM a [NOW]", name="seen").write(foreach_batch=see)
     slide = query(SLIDE, "slide")
     run = session.start(str(tmp_path / "cp"))
     waiter = ThreadPoolExecutor(1).submit(run.await_termination)
@@ -67,10 +74,13 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
     def flow() -> None:
         for i in range(1, FILES):
             source.put(events(i, 10 * i, 10, 60, disorder_s=2))
-            wait_for(lambda i=i: (run.metrics() or run).__dict__.get("batch", -1) >= i - 2)  # type: ignore[misc]
+            reaches(i - 2)
+
+    def reaches(batch: int) -> None:
+        wait_for(lambda: run.metrics().batch >= min(batch, FILES - 1))
 
     def goes_on(batches: int = 1) -> None:
-        wait_for(lambda b=run.metrics().batch: run.metrics().batch >= min(b + batches, FILES - 1))  # type: ignore[misc]
+        reaches(run.metrics().batch + batches)
 
     wait_for(run.metrics)
     with ThreadPoolExecutor(3) as threads:
@@ -79,7 +89,7 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
         both = [threads.submit(run.add, q) for q in (query(COUNTS, "counts"), query(NEWS, "news"))]
         assert [b.result() for b in both] == [None, None], "two at a time follow one another"
         listed = {row.name: row for row in run.queries()}
-        assert list(listed) == ["kept", "slide", *(n for n in run.job.asked if n in ("counts", "news"))]
+        assert list(listed) == ["kept", "seen", "slide", *(n for n in run.job.asked if n in ("counts", "news"))]
         assert listed["counts"].since.batch == 0 and listed["news"].since.batch > 0, "history, and none"
         goes_on()
         run.drop("slide")
@@ -101,7 +111,8 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
 
     found = run.metrics()
     assert (found.batch, found.batches, found.rows, found.late) == (FILES, FILES + 1, FILES * 60, 0), "counts go on"
-    assert set(found.queries) == {"kept", "again", "counts"} and session.queries["again"].run is run
+    assert seen == list(range(FILES + 1)), "each batch once"
+    assert set(found.queries) == {"kept", "seen", "again", "counts"} and session.queries["again"].run is run
     assert bag(written(tmp_path / "kept")) == bag(replayed(spark, source, KEPT))
     whole = replayed(spark, source, SLIDE)
     assert bag(written(tmp_path / "slide")) == bag(until(whole, ended.watermark)) and ended.watermark > 20 * SECOND
@@ -117,7 +128,8 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
     assert batches == list(range(run.first_of("news"), batches[-1] + 1))
     upto = session.queries["news"].metrics().watermark
     assert bag(written(tmp_path / "news")) == bag(until(news, upto)) and len(news) > 10
-    assert {q for v in inspect(str(tmp_path / "cp")).vertices for q in v.queries} == {"kept", "again", "counts"}
+    users = {q for v in inspect(str(tmp_path / "cp")).vertices for q in v.queries}
+    assert users == {"kept", "seen", "again", "counts"}
 
 
 def test_an_add_that_fails_leaves_the_others_running(
@@ -178,15 +190,15 @@ def test_waiting_stopping_and_failing_across_an_add(spark: Any, feed: Callable[[
         except ConfigError as e:
             said.append(str(e))
         inside.set()
-        go.wait(60)
+        go.wait(20)
 
     def failing(df: Any, batch: int) -> None:
         raise LookupError("the shelf is gone")
 
     session.sql(KEPT, name="slow").write(foreach_batch=sink)
+    run = session.start(str(tmp_path / "cp"))
     more = session.sql(SLIDE, name="more").write("blackhole")
     bad = session.sql(COUNTS, name="bad").write(foreach_batch=failing)
-    run = session.start(str(tmp_path / "cp"))
     with ThreadPoolExecutor(3) as threads:
         waiting = threads.submit(run.await_termination)
         assert inside.wait(120) and "outside of a sink's function" in said[0]

@@ -31,6 +31,7 @@ from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
+from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.types import struct_of
 
@@ -109,6 +110,11 @@ class Run:
     def spec(self) -> PipelineSpec:
         """The pipeline as its workers have it."""
         return self.made.spec
+
+    @property
+    def by_spark(self) -> Mapping[str, Sink]:
+        """The sinks that Spark writes, by query; the workers write the others."""
+        return self.made.by_spark
 
     @property
     def begun(self) -> Mapping[str, int]:
@@ -258,7 +264,7 @@ class Run:
         outlets = [o for mine in self.spec.outlets for o in mine]
         for outlet in outlets:
             discard(outlet, batch_id)
-        if self.made.by_spark or self.job.late is not None:
+        if self.by_spark or self.job.late is not None:
             self._write(letters.persist(), batch_id)
         else:
             _run_whole(letters)
@@ -271,9 +277,9 @@ class Run:
     def _write(self, letters: DataFrame, batch_id: int) -> None:
         """Hand the batch to the sinks that Spark writes."""
         try:
-            if any(s.foreach_batch is not None for s in (*self.made.by_spark.values(), self.job.late) if s is not None):
+            if any(s.foreach_batch is not None for s in (*self.by_spark.values(), self.job.late) if s is not None):
                 _run_whole(letters)  # a function may look at some of its rows only
-            for name, sink in self.made.by_spark.items():
+            for name, sink in self.by_spark.items():
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
                 self.job.late.write(late_frame(letters, self.spec), batch_id)
