@@ -128,7 +128,9 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
     assert batches == list(range(run.first_of("news"), batches[-1] + 1))
     upto = session.queries["news"].metrics().watermark
     assert bag(written(tmp_path / "news")) == bag(until(news, upto)) and len(news) > 10
-    users = {q for v in inspect(str(tmp_path / "cp")).vertices for q in v.queries}
+    state = inspect(str(tmp_path / "cp"))
+    assert state.queries["counts"]["since"] == 0, "the rows that others keep since then"
+    users = {q for v in state.vertices for q in v.queries}
     assert users == {"kept", "seen", "again", "counts"}
 
 

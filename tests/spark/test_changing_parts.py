@@ -19,6 +19,7 @@ from muntin.dataflow.durable import Asked, Since
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.plan.catalog import Catalog, Stream
+from muntin.spark import run as run_module
 from muntin.spark.cells import DriverStore
 from muntin.spark.gate import Gate
 from muntin.spark.listing import QueryList, QueryRow, sharing
@@ -131,6 +132,34 @@ def test_the_gate_waits_for_the_batch_under_way_as_long_as_it_is_asked_to() -> N
     assert 0.1 <= time.monotonic() - began < 5
     threading.Timer(0.05, lambda: running.status.update(isTriggerActive=False)).start()
     Gate().drain(running, lambda: False)
+
+
+class Begins:
+    """A writer of Spark's whose query runs its first batch before ``start`` returns."""
+
+    def foreachBatch(self, function: Any) -> Begins:
+        self.function = function
+        return self
+
+    def option(self, key: str, value: str) -> Begins:
+        return self
+
+    def start(self) -> Any:
+        self.function(SimpleNamespace(sparkSession=None), 7)
+
+
+def test_a_first_batch_that_fails_before_its_query_is_known_is_no_clean_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The query known by then is the one before, which has been told to end."""
+    made: Any = SimpleNamespace(
+        spec=SimpleNamespace(resumed=SimpleNamespace(batch=7)), taken=SimpleNamespace(begun={}), plans=(),
+        job=SimpleNamespace(asked={}, frames={}, rows={}), checkpoint=SimpleNamespace(path="/cp"),
+    )  # fmt: skip
+    monkeypatch.setattr(run_module, "build", lambda *args, **more: SimpleNamespace(writeStream=Begins()))
+    run = run_module.Run(made)
+    run.query = SimpleNamespace(isActive=False)  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match="outlets"):
+        run.begin(made)
+    assert isinstance(run._failure, AttributeError)
 
 
 def test_a_level_that_only_dropped_queries_had_goes(tmp_path: Path) -> None:
