@@ -382,7 +382,8 @@ class Session:
         output names, letter case, and beside other queries.
 
         Args:
-            checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs.
+            checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs, and
+                in a run that goes on (``run.add(query)``, ``run.drop(name)``).
             trigger: ``"available_now"``, an interval as ``"10 seconds"`` (at most the session's ``tau``), or None for
                 as fast as possible.
             on_change: for a query that asks another question under its old name (text, ``bounds``, ``zone``,

@@ -17,6 +17,9 @@ from conftest_spark import SECOND, Feed, bag, events, until
 from test_going_on import shown
 
 from muntin.core.errors import ConfigError
+from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
+from muntin.local.runtime import LocalPipeline
 from muntin.session import Session
 from muntin.spark import run as run_module
 from muntin.spark import tables
@@ -31,14 +34,16 @@ NEWS = "ISTREAM(SELECT j, v FROM a [RANGE 5 SECONDS] WHERE v > 50)"
 FILES, END = 12, 1000 * SECOND
 
 
-def session_over(spark: Any, source: Feed, live: bool = True) -> Session:
+def session_over(spark: Any, source: Feed) -> Session:
     session = Session(spark, shards=2)
-    session.stream("a", source.live() if live else source.replay(), slack="2 seconds")
+    session.stream("a", source.live(), slack="2 seconds")
     return session
 
 
-def replayed(spark: Any, source: Feed, text: str) -> pa.Table:
-    return until(session_over(spark, source, live=False).sql(text).to_df().toArrow(), END)
+def alone(session: Session, rows: pa.Table, text: str) -> pa.Table:
+    """The answer of a query that runs by itself over these rows."""
+    pipeline = LocalPipeline(plan_query(bind(text, session.catalog)))
+    return until(pa.concat_tables([pipeline.push({"a": rows}), pipeline.finish()]), END)
 
 
 def written(path: Path) -> pa.Table:
@@ -113,18 +118,17 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
     assert (found.batch, found.batches, found.rows, found.late) == (FILES, FILES + 1, FILES * 60, 0), "counts go on"
     assert seen == list(range(FILES + 1)), "each batch once"
     assert set(found.queries) == {"kept", "seen", "again", "counts"} and session.queries["again"].run is run
-    assert bag(written(tmp_path / "kept")) == bag(replayed(spark, source, KEPT))
-    whole = replayed(spark, source, SLIDE)
+    assert bag(written(tmp_path / "kept")) == bag(alone(session, source.table(), KEPT))
+    whole = alone(session, source.table(), SLIDE)
     assert bag(written(tmp_path / "slide")) == bag(until(whole, ended.watermark)) and ended.watermark > 20 * SECOND
     assert {p.name for p in (tmp_path / "slide").iterdir()} == before, "nothing more"
     again = written(tmp_path / "again")
     assert bag(again) == bag(whole.filter(pc.greater_equal(whole["ts"], pc.min(again["ts"])))) and len(again) > 20
-    counts, always = written(tmp_path / "counts"), replayed(spark, source, COUNTS)
+    counts, always = written(tmp_path / "counts"), alone(session, source.table(), COUNTS)
     first = min(counts["ts"].to_pylist())
     assert shown(counts, first) == shown(always, first) and len(counts) > 20
     batches = sorted(int(p.name.partition("=")[2]) for p in (tmp_path / "news").glob("batch=*"))
-    alone = feed("since").put(*(pq.read_table(source.path / f"{b:04d}.parquet") for b in batches))
-    news = replayed(spark, alone, NEWS)
+    news = alone(session, pa.concat_tables(pq.read_table(source.path / f"{b:04d}.parquet") for b in batches), NEWS)
     assert batches == list(range(run.first_of("news"), batches[-1] + 1))
     upto = session.queries["news"].metrics().watermark
     assert bag(written(tmp_path / "news")) == bag(until(news, upto)) and len(news) > 10
@@ -177,7 +181,7 @@ def test_an_add_that_fails_leaves_the_others_running(
         run.process_all_available()
         run.stop()
         assert waiting.result(60) is True
-    assert bag(written(tmp_path / "kept")) == bag(replayed(spark, source, KEPT))
+    assert bag(written(tmp_path / "kept")) == bag(alone(session, source.table(), KEPT))
     assert run.metrics().rows == 240 and joined.metrics().results > 0
 
 

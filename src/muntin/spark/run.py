@@ -149,8 +149,8 @@ class Run:
 
         The streaming query ends and begins again from the checkpoint (less than a second). The new query has the
         history that others keep where that is exact (its rows are copied), else its windows grow from empty; log,
-        ``metrics().since`` and ``muntin state`` say so. Waits for the batch under way; calls from several threads follow one another. What makes the
-        new query's first *batch* fail ends the run as in any other batch.
+        ``metrics().since`` and ``muntin state`` say so. Waits for the batch under way; calls from several threads
+        follow one another. What makes the new query's first *batch* fail ends the run as in any other batch.
 
         Raises ConfigError, StoreError, or what planning raises: the queries that ran go on then, without it.
         """
