@@ -33,7 +33,8 @@ from muntin.spark.embedded import Column, DataFrame, SparkSession, local_spark
 from muntin.spark.formats import check_sink
 from muntin.spark.late_output import source_row
 from muntin.spark.metrics import Metrics
-from muntin.spark.run import Job, Run, start
+from muntin.spark.prepare import Job
+from muntin.spark.run import Run, start
 from muntin.spark.sinks import ForeachBatch, Sink
 from muntin.spark.standalone import result_frame, stored_metrics
 from muntin.spark.tables import static_feed, update_feed
@@ -381,7 +382,8 @@ class Session:
         output names, letter case, and beside other queries.
 
         Args:
-            checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs.
+            checkpoint: directory or URI; also holds the pane store. Queries may be added and dropped between runs, and
+                in a run that goes on (``run.add(query)``, ``run.drop(name)``).
             trigger: ``"available_now"``, an interval as ``"10 seconds"`` (at most the session's ``tau``), or None for
                 as fast as possible.
             on_change: for a query that asks another question under its old name (text, ``bounds``, ``zone``,
@@ -440,6 +442,11 @@ class Query:
         if self._physical is None:
             self._physical = self.plan(Places())
         return self._physical
+
+    @property
+    def frames(self) -> Mapping[str, DataFrame]:
+        """The DataFrames of its session, by the name of the stream or table."""
+        return self.session.frames
 
     @property
     def asked(self) -> Asked:
@@ -557,7 +564,7 @@ class Query:
         self.rows()  # raises where there are none
         assert self.run is not None and self.sink is not None
         begun = self.run.begun.get(self.name, 0)
-        changes = self.sink.all_since(begun, self.run.first_batch)
+        changes = self.sink.all_since(begun, self.run.first_of(self.name))
         if changes is None:
             raise ConfigError(
                 f"query {self.name!r} answers since batch {begun}, and its memory sink has not all batches since then: "
@@ -586,5 +593,8 @@ class Query:
         return stored_metrics(self.session.spark, self.asked, self.name, self.session.store)
 
     def drop(self) -> None:
-        """Take the query out of the session; the next ``start`` runs without it and its state is collected."""
+        """Take the query out of the session; the next ``start`` runs without it and its state is collected.
+
+        A run that is under way keeps it: ``run.drop(name)`` lets it go there.
+        """
         self.session.queries.pop(self.name, None)

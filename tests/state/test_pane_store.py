@@ -21,7 +21,7 @@ from muntin.core.batch import no_columns
 from muntin.core.errors import InternalError, StoreError
 from muntin.core.time import FOREVER
 from muntin.state import chunk_file, files
-from muntin.state.collect import collect
+from muntin.state.collect import collect, collect_left
 from muntin.state.describe import describe_file
 from muntin.state.files import ArrowFiles, LocalFiles, trim_cache
 from muntin.state.open_files import OPEN
@@ -459,6 +459,16 @@ def test_collection_keeps_complete_versions(store: PaneStore, tmp_path: Path) ->
     with pytest.raises(StoreError, match="newer than the checkpoint"):
         store.load(2, ["c"])
     assert collect(str(tmp_path), QUERY, 0, keep=2) == type(gone)()
+
+
+def test_a_level_on_which_nothing_runs_any_more_is_collected_whole(store: PaneStore, tmp_path: Path) -> None:
+    kept = state_of(rows(0))
+    for version in range(4):
+        store.commit(version, "p0", {"c": kept}, {})
+    assert collect_left(str(tmp_path), QUERY, 0, before=3).manifests == 3, "what the newest names stays with it"
+    assert store.load(3, ["c"])["c"].list("panes")[0].load() == rows(0)
+    gone = collect_left(str(tmp_path), QUERY, 0, before=4)
+    assert (gone.manifests, gone.data_files) == (1, 1) and not list((tmp_path / QUERY / "level-0/data").iterdir())
 
 
 def test_collection_stops_at_a_corrupt_manifest(store: PaneStore, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from muntin.spark.level_run import LevelRun
 from muntin.spark.metrics import PIPELINE, Report
 from muntin.spark.spec import PipelineSpec
 from muntin.state import manifest
-from muntin.state.collect import collect
+from muntin.state.collect import collect, collect_left
 from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
@@ -176,7 +176,11 @@ class DriverStore:
                 found = max(full), list(self.reports(query_id, levels, max(full)))
         return found
 
-    def collect(self, query_id: str, levels: int, keep: int) -> None:
-        """Delete versions that no retry can ask for, and the data that only they name."""
+    def collect(self, query_id: str, levels: int, keep: int, batch: int) -> None:
+        """Delete versions that no retry can ask for, and the data that only they name; after ``batch``, on all levels:
+        those that dropped queries alone had, too."""
         for level in range(levels):
             collect(self.root, query_id, level, keep)
+        there = len(PaneStore.open(self.root, query_id, 0).files.names(query_id))
+        for left in range(levels, there):
+            collect_left(self.root, query_id, left, batch - keep)

@@ -3,92 +3,41 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from muntin.core.errors import ConfigError, InternalError, StoreError
-from muntin.core.version import VERSION
+from muntin.core.errors import ConfigError, InternalError
 from muntin.cql.durations import format_duration, parse_duration
-from muntin.dataflow.codec import decode
-from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
-from muntin.dataflow.graph import QueryPlan
-from muntin.dataflow.measured import measured
-from muntin.optimizer.statistics import Statistics
-from muntin.plan.catalog import Stream
 from muntin.spark import files, wire
-from muntin.spark.cells import COLLECT_EVERY, DriverStore, fingerprint
-from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_record
+from muntin.spark.cells import COLLECT_EVERY
+from muntin.spark.checkpoint import check, read_checkpoint
 from muntin.spark.control import send_heartbeat, sources_are_named
-from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.failures import unwrapped
-from muntin.spark.fill import Added, add_cells
-from muntin.spark.inspect import kept_by
-from muntin.spark.late_output import late_frame, unpacker, with_late
+from muntin.spark.gate import CutOff, Gate
+from muntin.spark.late_output import late_frame, unpacker
+from muntin.spark.listing import QueryList, QueryRow, sharing
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
-from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
-from muntin.spark.sinks import Sink, paths_apart, share_out
-from muntin.spark.snapshots import snapshot_of
-from muntin.spark.spec import PipelineSpec, Resumed
-from muntin.spark.state_key import with_key
-from muntin.spark.tables import write_tables
+from muntin.spark.pipeline import build
+from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
+from muntin.spark.sinks import Sink
+from muntin.spark.spec import PipelineSpec
 from muntin.spark.types import struct_of
-from muntin.state.shard_state import ShardState
-from muntin.state.snapshots import Snapshot
 
 log = logging.getLogger("muntin")
 
 _INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
-
-
-class FilledCells(Protocol):
-    """What a filler gives: see ``local.history.Filled``."""
-
-    @property
-    def taken(self) -> TakenUp: ...
-
-    @property
-    def cells(self) -> Mapping[str, ShardState]: ...
-
-    @property
-    def watermarks(self) -> Mapping[str, int]: ...
-
-
-Open = Callable[[Collection[str]], Snapshot | None]
-Fill = Callable[[TakenUp, Mapping[str, Asked], DurablePlan | None, Open, int], FilledCells]
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a session hands over to be run: registered streams (static tables apart) with their DataFrames, queries and
-    sinks by name."""
-
-    spark: SparkSession
-    frames: Mapping[str, DataFrame]
-    streams: Sequence[Stream]
-    asked: Mapping[str, Asked]
-    sinks: Mapping[str, Sink]
-    late: Sink | None
-    shards: int
-    partitions: int
-    on_change: OnChange = "refuse"
-    rows: Mapping[str, Column] = field(default_factory=dict)
-    """By stream a row as it came (``late_output.source_row``)."""
-    tau: int | None = None
-    """Bound on the age of a result, microseconds: how long a row may wait for it."""
-    fill: Fill | None = None
-    """Fills the windows of new queries from what the checkpoint keeps (None: they begin empty)."""
-    queries: Mapping[str, QueryPlan] = field(default_factory=dict)
-    """The plans that run, once the checkpoint has been read."""
 
 
 def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
@@ -96,76 +45,12 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
 
     Raises ConfigError or StoreError when the checkpoint, the streams or the trigger do not fit.
     """
-    if not job.streams or not all_streaming(job.frames, job.streams):
-        raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
-    interval = trigger_of(trigger)
+    trigger_of(trigger)
     check_tau(trigger, job.tau)
-    paths_apart(job.sinks)
-    found = read_checkpoint(checkpoint)
-    check(found, job.streams, job.shards, sources_are_named(job.spark))
-    stored = read_plans(found.path) if found.query_id else []
-    before = newest_before(stored, found.next_batch)
-    if before is None and found.next_batch > 0:
-        raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
-    store = DriverStore(found.store)
-    store.check(found.query_id, found.next_batch, found.planned)
-    known = _measured(found, before) if before and job.asked.keys() - before.queries.keys() else None
-    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
-    filled = _filled(job, taken, before, found, stored)
-    taken = taken if filled is None else filled.taken
-    for name, note in taken.notes.items():
-        log.warning("query %s: %s", name, note)
-    job = replace(job, queries=with_key(taken.plans, found.path))
-    spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
-    homes = {id: v.level for id, v in before.vertices.items()} if before else {}
-    spec = replace(
-        with_store(spec, found.store), plain=False,
-        resumed=Resumed(found.next_batch, taken.since, homes),
-    )  # fmt: skip
-    if job.late is not None:
-        spec = with_late(spec, job.frames, job.rows)
-    write_tables(spec, job.frames)
-    write_record(found, job.streams, job.shards)
-    if filled is not None and filled.cells:
-        _add(filled, spec, found)
-    write_plans(found.path, stored, taken.durable)
-    default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
-    spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
-    since = {name: taken.durable.filling(name) for name in job.queries}
-    run = Run(job, spec, found, store, by_spark, since, taken.begun)
-    letters = build(spec, plans, job.frames, rows=job.rows)
-    writer = letters.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", files.for_spark(checkpoint))
-    run.query = (writer.trigger(**interval) if interval else writer).start()
+    made = prepare(job, checkpoint)
+    run = Run(made, trigger)
+    run.begin(made)
     return run
-
-
-def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
-    """The time of day, and the watermarks that a run goes on from (see ``take_up``)."""
-    version = found.next_batch - 1
-    marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
-    return time.time_ns() // 1000, marks
-
-
-def _measured(found: Checkpoint, before: DurablePlan) -> Statistics:
-    """The statistics that the newest state of a checkpoint holds, for queries that are new."""
-    kept, clocks = kept_by(found, before)
-    return measured((decode(q.plan) for q in before.queries.values()), kept, clocks)
-
-
-def _filled(
-    job: Job, taken: TakenUp, before: DurablePlan | None, found: Checkpoint, stored: Sequence[DurablePlan]
-) -> FilledCells | None:
-    """New queries with the history that the checkpoint holds; None where there is none to take up."""
-    if job.fill is None or before is None:
-        return None
-    return job.fill(taken, job.asked, before, lambda ids: snapshot_of(found, stored, ids), job.shards)
-
-
-def _add(filled: FilledCells, spec: PipelineSpec, found: Checkpoint) -> None:
-    levels = {id: v.level for id, v in filled.taken.durable.vertices.items()}
-    added = Added(filled.cells, levels, filled.taken.since, filled.watermarks)
-    assert found.query_id is not None
-    add_cells(found.store, found.query_id, found.next_batch - 1, added, fingerprint(spec))
 
 
 def trigger_of(text: str | None) -> dict[str, Any]:
@@ -196,54 +81,182 @@ def check_tau(trigger: str | None, tau: int | None) -> None:
         )
 
 
-class CutOff(Exception):
-    """Ends a batch that was interrupted. Spark tells that from a failure by the text, which it searches with a pattern
-    that recurs at every character: the texts that Py4J makes of an interruption overflow the JVM's stack."""
-
-    def __str__(self) -> str:
-        return "py4j.protocol.Py4JJavaError: An error occurred while calling it off: java.lang.InterruptedException"
-
-
 @dataclass
 class Run:
-    """A running pipeline. ``query`` is Spark's own handle."""
+    """A running pipeline. ``query`` is Spark's own handle, another one after each ``add`` and ``drop``."""
 
-    job: Job
-    spec: PipelineSpec
-    checkpoint: Checkpoint
-    store: DriverStore
-    by_spark: Mapping[str, Sink]
-    since: Mapping[str, Since]
-    begun: Mapping[str, int] = field(default_factory=dict)
-    """By query the batch from which on its results are those of all that it has read."""
+    made: Prepared
+    trigger: str | None = None
     query: StreamingQuery = field(init=False)
+    _begun: dict[str, int] = field(default_factory=dict)
+    _entered: dict[str, int] = field(default_factory=dict)
+    _query_id: str | None = None
     _metrics: RunMetrics | None = None
-    _stopping: threading.Event = field(default_factory=threading.Event)
-    _held: threading.Event = field(default_factory=threading.Event)
+    _gone: dict[str, Metrics] = field(default_factory=dict)
+    _late: dict[str, int] = field(default_factory=dict)
+    _gate: Gate = field(default_factory=Gate)
+    _changes: threading.RLock = field(default_factory=threading.RLock)
+    _changing: bool = False
+    _starting: bool = False
     _failure: BaseException | None = None
+    _lost: BaseException | None = None
 
     @property
-    def first_batch(self) -> int:
-        """The first batch of this run."""
-        return 0 if self.spec.resumed is None else self.spec.resumed.batch
+    def job(self) -> Job:
+        """What runs."""
+        return self.made.job
+
+    @property
+    def spec(self) -> PipelineSpec:
+        """The pipeline as its workers have it."""
+        return self.made.spec
+
+    @property
+    def by_spark(self) -> Mapping[str, Sink]:
+        """The sinks that Spark writes, by query; the workers write the others."""
+        return self.made.by_spark
+
+    @property
+    def begun(self) -> Mapping[str, int]:
+        """By query the batch from which on its results are those of all that it has read (of dropped ones, too)."""
+        return self._begun
+
+    def first_of(self, name: str) -> int:
+        """The first batch of a query in this run."""
+        return self._entered.get(name, 0)
+
+    def begin(self, made: Prepared) -> None:
+        """Start Spark's query over what was prepared; the one before it has ended."""
+        first = made.spec.resumed.batch
+        fresh = dict.fromkeys(made.job.asked, first)
+        self._entered |= fresh if made is self.made else dict.fromkeys(fresh.keys() - self.job.asked.keys(), first)
+        self._begun |= made.taken.begun
+        self.made = made
+        letters = build(made.spec, made.plans, made.job.frames, rows=made.job.rows)
+        writer = letters.writeStream.foreachBatch(self.on_batch)
+        writer = writer.option("checkpointLocation", files.for_spark(made.checkpoint.path))
+        interval = trigger_of(self.trigger)
+        if self._gate.stopping.is_set():
+            raise ConfigError("the run was stopped in the meantime: session.start(...) begins another")
+        self._starting = True
+        try:
+            self.query = (writer.trigger(**interval) if interval else writer).start()
+        finally:
+            self._starting = False
+
+    def add(self, query: StandingQuery) -> None:
+        """Take up a query while data flows, between two batches: nothing is lost or repeated.
+
+        The streaming query ends and begins again from the checkpoint (less than a second). The new query has the
+        history that others keep where that is exact (its rows are copied), else its windows grow from empty; log,
+        ``metrics().since`` and ``muntin state`` say so. Waits for the batch under way; calls from several threads
+        follow one another. What makes the new query's first *batch* fail ends the run as in any other batch.
+
+        Raises ConfigError, StoreError, or what planning raises: the queries that ran go on then, without it.
+        """
+        with self._change():
+            job = with_query(self.job, query)
+            check(read_checkpoint(self.made.checkpoint.path), job.streams, job.shards, sources_are_named(job.spark))
+            self._restart(job)
+            self._gone.pop(query.name, None)
+            query.run = self
+            log.info("query %s: added from batch %d on", query.name, self.spec.resumed.batch)
+
+    def drop(self, name: str) -> None:
+        """Let a query go while data flows: its sink gets nothing more once this returns, its state is collected.
+
+        The others go on as after ``add``. State that another query uses stays. The session still knows the query, so it
+        can be added again, with what the others keep by then. Raises ConfigError for a name that does not run, and for
+        the only query.
+        """
+        with self._change():
+            self._restart(without_query(self.job, name))
+            self._late.pop(name, None)
+            log.info("query %s: dropped before batch %d", name, self.spec.resumed.batch)
+
+    def queries(self) -> QueryList:
+        """The queries that run now, one row each (``listing.QueryRow``); ``print`` shows a table."""
+        made = self.made
+        partners = sharing(made.spec.graph, made.spec.called)
+        rows = []
+        for name, asked in made.job.asked.items():
+            m = self.metrics(name) or Metrics(0)
+            rows.append(
+                QueryRow(
+                    name, asked.bound.text, made.since[name], m.lag, m.watermark, self._late.get(name, 0), m.state_rows,
+                    partners[name],
+                )
+            )  # fmt: skip
+        return QueryList(rows)
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """One change at a time, of a run that goes on."""
+        if self._gate.thread == threading.get_ident():
+            raise ConfigError("add() and drop() wait for the batch under way: call them outside of a sink's function")
+        with self._changes:
+            if self._gate.stopping.is_set() or not self.query.isActive:
+                raise ConfigError("the run has ended: session.start(...) begins another, with the queries of that time")
+            self._changing = True
+            try:
+                yield
+            finally:
+                self._changing = False
+
+    def _restart(self, job: Job) -> None:
+        """Go on with another job from the checkpoint; with the present one where that fails."""
+        before = self.job
+        try:
+            self._pause()
+            self.begin(prepare(job, self.made.checkpoint.path))
+        except BaseException as e:
+            self._resume(before, e)
+            raise
+
+    def _pause(self) -> None:
+        """End the streaming query between two batches."""
+        self._gate.pausing.set()
+        self._gate.drain(self.query, self._gate.stopping.is_set)
+        if self._gate.stopping.is_set():
+            raise ConfigError("the run was stopped in the meantime: session.start(...) begins another")
+        self.query.stop()
+        failed = self.exception
+        if failed is not None:
+            raise ConfigError(f"the run failed in the meantime ({failed}): session.start(...) begins another")
+        self._gate.reopen()
+
+    def _resume(self, job: Job, error: BaseException) -> None:
+        """After a change that failed: whatever it had come to, the job that ran goes on, unless the run has ended."""
+        self._gate.pausing.clear()  # a batch that is held goes on
+        if self._gate.stopping.is_set() or self.query.isActive or self.exception is not None:
+            return
+        self._gate.reopen()
+        try:
+            self.begin(prepare(job, self.made.checkpoint.path))
+        except Exception as e:
+            self._lost = unwrapped(e)
+            error.add_note(f"The queries that ran could not be started again either, the run has ended: {e}")
 
     def on_batch(self, letters: DataFrame, batch_id: int) -> None:
         """Write one micro-batch to every sink; Spark commits the batch when this returns."""
+        self._gate.thread = threading.get_ident()
         try:
-            if self._stopping.is_set():
-                self._hold(letters.sparkSession)
+            self._gate.enter(letters.sparkSession)
             self._batch(letters, batch_id)
         except BaseException as e:  # Spark would hand on its text alone, without class and traceback
             if self._interrupted():
                 raise CutOff from None
             self._failure = e
             raise
+        finally:
+            self._gate.thread = None
 
     def _interrupted(self) -> bool:
         """Whether a batch that fails does so because its query was told to end."""
-        query = getattr(self, "query", None)  # unset while the first batch overtakes what started it
+        # The first batch of a query may overtake what starts it.
+        query = None if self._starting else getattr(self, "query", None)
         try:
-            return self._held.is_set() or (query is not None and not query.isActive)
+            return self._gate.held.is_set() or (query is not None and not query.isActive)
         except Exception:  # the JVM is gone
             return False
 
@@ -280,37 +293,46 @@ class Run:
         return mine.mapInArrow(unpacker(query.result_schema.to_arrow()), struct_of(query.spark_schema()))
 
     def _after(self, batch_id: int) -> None:
-        found = combine(batch_id, self.store.reports(self.query_id, self.spec.levels, batch_id))
-        names = {n: q.signature for n, q in self.job.queries.items()}
-        self._metrics = add_up(self._metrics, batch_id, found, names, self.job.tau, self.since)
+        made, store = self.made, self.made.store
+        found = combine(batch_id, store.reports(self.query_id, made.spec.levels, batch_id))
+        names = {n: q.signature for n, q in made.job.queries.items()}
+        if self._metrics is not None:
+            self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}
+        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since)
+        for name, m in self._metrics.queries.items():
+            self._late[name] = self._late.get(name, 0) + m.late
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
-            self.store.collect(self.query_id, self.spec.levels, self.spec.retain)
+            store.collect(self.query_id, made.spec.levels, made.spec.retain, batch_id)
 
     def metrics(self, name: str | None = None) -> Any:
-        """``Metrics`` of one query in the last batch, or ``RunMetrics`` of the run; None before the first batch."""
+        """``Metrics`` of one query in the last batch, or ``RunMetrics`` of the run; None before the first batch.
+
+        Of a query that was dropped: in its last batch.
+        """
         if self._metrics is None or name is None:
             return self._metrics
-        return self._metrics.queries.get(name, Metrics(self._metrics.batch, since=self.since.get(name)))
+        found = self._metrics.queries.get(name) or self._gone.get(name)
+        return found or Metrics(self._metrics.batch, since=self.made.since.get(name))
 
     @property
     def query_id(self) -> str:
         """Spark's id of the streaming query, which survives restarts."""
-        if self.checkpoint.query_id is None:
-            self.checkpoint = read_checkpoint(self.checkpoint.path)
-        assert self.checkpoint.query_id is not None
-        return self.checkpoint.query_id
+        self._query_id = self._query_id or read_checkpoint(self.made.checkpoint.path).query_id
+        assert self._query_id is not None
+        return self._query_id
 
     @property
     def active(self) -> bool:
-        return bool(self.query.isActive)
+        """Whether it runs; between two streaming queries too."""
+        return self._changing or bool(self.query.isActive)
 
     @property
     def exception(self) -> BaseException | None:
         """What ended the run: Muntin's own error, what a sink's function raised, or Spark's exception; None while it
         runs and after a clean end."""
         found = self.query.exception()
-        return self._cause_of(found) if found is not None else None
+        return self._cause_of(found) if found is not None else self._lost
 
     def _cause_of(self, end: BaseException) -> BaseException:
         return unwrapped(end if self._failure is None else self._failure)
@@ -318,40 +340,60 @@ class Run:
     def stop(self, timeout: float = 600.0) -> None:
         """Let the current batch finish, commit and end; a batch that takes longer than ``timeout`` seconds is cut off.
 
-        (It is then repeated by the next run, as after a crash.)
+        (It is then repeated by the next run, as after a crash.) An ``add`` or ``drop`` under way in another thread
+        gives up.
         """
-        self._stopping.set()
-        deadline = time.monotonic() + timeout
-        while self.active and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if self._held.wait(0.02):
-                break
-        self.query.stop()
-
-    def _hold(self, spark: SparkSession) -> None:
-        """Hold a batch that must not run any more until ``StreamingQuery.stop`` interrupts its thread."""
-        self._held.set()
-        for _ in range(300):
-            spark.sparkContext._jvm.java.lang.Thread.sleep(100)  # type: ignore[union-attr]
-        raise RuntimeError("the run was asked to stop")
+        self._gate.stopping.set()
+        with self._changes:
+            self._gate.drain_until(self.query, timeout)
+            self.query.stop()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, at most ``timeout`` seconds; whether it has ended. Raises what ended it."""
-        try:
-            ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
-        except StreamingQueryException as e:
-            failed = self._cause_of(e)
-        else:
-            return True if timeout is None else bool(ended)
+        deadline, left = math.inf if timeout is None else time.monotonic() + timeout, timeout
+        while True:
+            query = self.query
+            try:
+                ended = query.awaitTermination(left)  # type: ignore[arg-type]
+            except StreamingQueryException as e:
+                failed = self._cause_of(e)
+                break
+            if timeout is not None and not ended:
+                return False
+            if self._was_last(query, deadline):
+                if self._lost is None:
+                    return True
+                failed = self._lost
+                break
+            left = None if timeout is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
         raise failed  # outside of the handler, so that it keeps its own cause and traceback
+
+    def _was_last(self, query: StreamingQuery, deadline: float = math.inf) -> bool:
+        """Whether no other follows a streaming query that has ended; False where that is not known in time."""
+        left = -1 if deadline == math.inf else max(0.0, deadline - time.monotonic())
+        if not self._changes.acquire(timeout=left):
+            return False
+        try:
+            return self.query is query
+        finally:
+            self._changes.release()
 
     def process_all_available(self) -> None:
         """Wait until everything that the sources have now is processed. For tests and notebooks."""
-        try:
-            self.query.processAllAvailable()
-        except StreamingQueryException as e:
-            failed = self._cause_of(e)
-        else:
-            return
+        while True:
+            query = self.query
+            try:
+                query.processAllAvailable()
+            except StreamingQueryException as e:
+                failed = self._cause_of(e)
+                break
+            if self._was_last(query):
+                if self._lost is None:
+                    return
+                failed = self._lost
+                break
         raise failed
 
     def heartbeat(self, ts: int, *streams: str) -> None:
@@ -360,7 +402,7 @@ class Run:
         unknown = [n for n in streams if n not in known]
         if unknown:
             raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(known)}")
-        send_heartbeat(self.checkpoint.store, dict.fromkeys(streams or known, ts))
+        send_heartbeat(self.made.checkpoint.store, dict.fromkeys(streams or known, ts))
 
 
 def _run_whole(letters: DataFrame) -> None:

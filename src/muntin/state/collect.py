@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muntin.state.pane_store import PaneStore
@@ -33,7 +34,20 @@ def collect(root: str, query_id: str, level: int, keep: int = 2) -> Collected:
     complete = sorted(manifests)[:-1]
     if len(complete) < keep:
         return Collected()
-    oldest = complete[-keep]
+    return _delete_before(store, manifests, complete[-keep])
+
+
+def collect_left(root: str, query_id: str, level: int, before: int) -> Collected:
+    """Of a level on which nothing runs any more, delete the versions below ``before``, the newest too.
+
+    Raises StoreError, before anything is deleted, if a kept manifest cannot be read.
+    """
+    store = PaneStore.open(root, query_id, level)
+    return _delete_before(store, store.manifest_names(), before)
+
+
+def _delete_before(store: PaneStore, manifests: Mapping[int, list[str]], oldest: int) -> Collected:
+    """Delete the manifests of versions below ``oldest``, and data as old that no kept one names."""
     data = store.files.names(f"{store.directory}/data")
     named: set[str] = set()
     for version, names in manifests.items():

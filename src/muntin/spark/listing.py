@@ -1,0 +1,72 @@
+"""The queries of a run as a list that prints as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import zip_longest
+
+from muntin.core.time import instant_text
+from muntin.dataflow.durable import Since
+from muntin.dataflow.graph import Graph
+from muntin.operators.source import Source
+
+MOST_TEXT = 60
+"""Characters of a query's text that the table shows; the row has all of it."""
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """One query of a running pipeline. Times are microseconds, points in time since 1970 in UTC.
+
+    ``since``: since when its youngest state fills, so which rows its windows may lack; ``lag``, ``watermark``,
+    ``state_rows``: as in its ``Metrics`` of the last batch; ``late``: rows that it left out since it runs in this run;
+    ``shares_with``: the queries with which it has an operator, and so its work and state, in common (a scan alone,
+    which all queries of a stream share, is none).
+    """
+
+    name: str
+    text: str
+    since: Since
+    lag: int | None = None
+    watermark: int | None = None
+    late: int = 0
+    state_rows: int = 0
+    shares_with: tuple[str, ...] = ()
+
+
+class QueryList(tuple[QueryRow, ...]):
+    """The rows in the order in which the queries came; ``str`` is a table for people."""
+
+    def __str__(self) -> str:
+        head = tuple(f.name.replace("_", " ") for f in fields(QueryRow))
+        lines = [head, *(_cells(row) for row in self)]
+        widths = [max(map(len, column)) for column in zip_longest(*lines, fillvalue="")]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+    __repr__ = __str__
+
+
+def _cells(row: QueryRow) -> tuple[str, ...]:
+    text = " ".join(row.text.split())
+    lacking = "" if row.since.watermark is None else f" without rows from before {instant_text(row.since.watermark)}"
+    shown = text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 3]}..."
+    return (
+        row.name, shown, f"batch {row.since.batch}{lacking}",
+        "-" if row.lag is None else f"{row.lag / 1e6:,.1f} s",
+        "-" if row.watermark is None else instant_text(row.watermark),
+        f"{row.late:,}", f"{row.state_rows:,}", ", ".join(row.shares_with) or "-",
+    )  # fmt: skip
+
+
+def sharing(graph: Graph, called: Sequence[Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+    """By query the others that read an operator which it reads; ``called``: the names of each plan of the graph."""
+    partners: dict[str, set[str]] = {name: set() for names in called for name in names}
+    for vertex, users in zip(graph.vertices, graph.used_by, strict=True):
+        if isinstance(vertex.op, Source):
+            continue
+        together = {name for user in users for name in called[user]}
+        for name in together:
+            partners[name] |= together
+    order = list(partners)
+    return {n: tuple(o for o in order if o in found and o != n) for n, found in partners.items()}

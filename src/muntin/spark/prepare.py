@@ -1,0 +1,212 @@
+"""What a run of the registered queries is made of: plans, the checkpoint made ready for them, and what changes it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from muntin.core.errors import ConfigError, StoreError
+from muntin.core.version import VERSION
+from muntin.dataflow.codec import decode
+from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
+from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.measured import measured
+from muntin.optimizer.statistics import Statistics
+from muntin.plan.catalog import Stream
+from muntin.spark.cells import DriverStore, fingerprint
+from muntin.spark.checkpoint import Checkpoint, check, read_checkpoint, write_record
+from muntin.spark.control import sources_are_named
+from muntin.spark.durable_file import read_plans, write_plans
+from muntin.spark.feeds import StreamPlan
+from muntin.spark.fill import Added, add_cells
+from muntin.spark.inspect import kept_by
+from muntin.spark.late_output import with_late
+from muntin.spark.pipeline import all_streaming, plan_pipeline, with_store
+from muntin.spark.sinks import Sink, paths_apart, share_out
+from muntin.spark.snapshots import snapshot_of
+from muntin.spark.spec import PipelineSpec, Resumed
+from muntin.spark.state_key import with_key
+from muntin.spark.tables import write_tables
+from muntin.state.shard_state import ShardState
+from muntin.state.snapshots import Snapshot
+
+log = logging.getLogger("muntin")
+
+
+class FilledCells(Protocol):
+    """What a filler gives: see ``local.history.Filled``."""
+
+    @property
+    def taken(self) -> TakenUp: ...
+
+    @property
+    def cells(self) -> Mapping[str, ShardState]: ...
+
+    @property
+    def watermarks(self) -> Mapping[str, int]: ...
+
+
+Open = Callable[[Collection[str]], Snapshot | None]
+Fill = Callable[[TakenUp, Mapping[str, Asked], DurablePlan | None, Open, int], FilledCells]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a session hands over to be run: registered streams (static tables apart) with their DataFrames, queries and
+    sinks by name."""
+
+    spark: SparkSession
+    frames: Mapping[str, DataFrame]
+    streams: Sequence[Stream]
+    asked: Mapping[str, Asked]
+    sinks: Mapping[str, Sink]
+    late: Sink | None
+    shards: int
+    partitions: int
+    on_change: OnChange = "refuse"
+    rows: Mapping[str, Column] = field(default_factory=dict)
+    """By stream a row as it came (``late_output.source_row``)."""
+    tau: int | None = None
+    """Bound on the age of a result, microseconds: how long a row may wait for it."""
+    fill: Fill | None = None
+    """Fills the windows of new queries from what the checkpoint keeps (None: they begin empty)."""
+    queries: Mapping[str, QueryPlan] = field(default_factory=dict)
+    """The plans that run, once the checkpoint has been read."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that a streaming query is made of, its checkpoint ready for it. ``job`` with the plans that run."""
+
+    job: Job
+    spec: PipelineSpec
+    plans: Sequence[StreamPlan]
+    checkpoint: Checkpoint
+    store: DriverStore
+    by_spark: Mapping[str, Sink]
+    taken: TakenUp
+
+    @property
+    def since(self) -> Mapping[str, Since]:
+        """By query since when its youngest state fills."""
+        return {name: self.taken.durable.filling(name) for name in self.job.queries}
+
+
+def prepare(job: Job, checkpoint: str) -> Prepared:
+    """Read a checkpoint and write into it what a run of the job needs; the run before must have ended.
+
+    Raises ConfigError or StoreError when the checkpoint or the streams do not fit.
+    """
+    if not job.streams or not all_streaming(job.frames, job.streams):
+        raise ConfigError("session.start() runs streaming DataFrames; for batch DataFrames take query.to_df()")
+    paths_apart(job.sinks)
+    found = read_checkpoint(checkpoint)
+    check(found, job.streams, job.shards, sources_are_named(job.spark))
+    stored = read_plans(found.path) if found.query_id else []
+    before = newest_before(stored, found.next_batch)
+    if before is None and found.next_batch > 0:
+        raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
+    store = DriverStore(found.store)
+    store.check(found.query_id, found.next_batch, found.planned)
+    known = _measured(found, before) if before and job.asked.keys() - before.queries.keys() else None
+    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
+    filled = _filled(job, taken, before, found, stored)
+    taken = taken if filled is None else filled.taken
+    for name, note in taken.notes.items():
+        log.warning("query %s: %s", name, note)
+    job = replace(job, queries=with_key(taken.plans, found.path))
+    spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
+    homes = {id: v.level for id, v in before.vertices.items()} if before else {}
+    spec = replace(
+        with_store(spec, found.store), plain=False,
+        resumed=Resumed(found.next_batch, taken.since, homes),
+    )  # fmt: skip
+    if job.late is not None:
+        spec = with_late(spec, job.frames, job.rows)
+    write_tables(spec, job.frames)
+    write_record(found, job.streams, job.shards)
+    if filled is not None and filled.cells:
+        _add(filled, spec, found)
+    write_plans(found.path, stored, taken.durable)
+    default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
+    spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
+    return Prepared(job, spec, plans, found, store, by_spark, taken)
+
+
+def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
+    """The time of day, and the watermarks that a run goes on from (see ``take_up``)."""
+    version = found.next_batch - 1
+    marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
+    return time.time_ns() // 1000, marks
+
+
+def _measured(found: Checkpoint, before: DurablePlan) -> Statistics:
+    """The statistics that the newest state of a checkpoint holds, for queries that are new."""
+    kept, clocks = kept_by(found, before)
+    return measured((decode(q.plan) for q in before.queries.values()), kept, clocks)
+
+
+def _filled(
+    job: Job, taken: TakenUp, before: DurablePlan | None, found: Checkpoint, stored: Sequence[DurablePlan]
+) -> FilledCells | None:
+    """New queries with the history that the checkpoint holds; None where there is none to take up."""
+    if job.fill is None or before is None:
+        return None
+    return job.fill(taken, job.asked, before, lambda ids: snapshot_of(found, stored, ids), job.shards)
+
+
+def _add(filled: FilledCells, spec: PipelineSpec, found: Checkpoint) -> None:
+    levels = {id: v.level for id, v in filled.taken.durable.vertices.items()}
+    added = Added(filled.cells, levels, filled.taken.since, filled.watermarks)
+    assert found.query_id is not None
+    add_cells(found.store, found.query_id, found.next_batch - 1, added, fingerprint(spec))
+
+
+class StandingQuery(Protocol):
+    """A query of a session, as ``Session.sql`` makes them."""
+
+    name: str
+    sink: Sink | None
+    run: Any
+
+    @property
+    def frames(self) -> Mapping[str, DataFrame]: ...
+
+    @property
+    def asked(self) -> Asked: ...
+
+    @property
+    def physical(self) -> QueryPlan: ...
+
+
+def with_query(job: Job, query: StandingQuery) -> Job:
+    """The job with one more query. Raises ConfigError, or what planning raises, where it cannot run beside the others.
+    """
+    if query.frames is not job.frames:
+        raise ConfigError(f"query {query.name!r} is of another session than the run: register it with that one's sql()")
+    if query.name in job.asked:
+        raise ConfigError(f"query {query.name!r} runs already; drop() it first or give the new one another name")
+    if query.sink is None:
+        raise ConfigError(f"query {query.name!r} has no sink: call query.write(...) before run.add(query)")
+    there = {s.name for s in job.streams}
+    new = (s for s in query.physical.streams if not s.static and s.name not in there)
+    streams, sinks = (*job.streams, *new), {**job.sinks, query.name: query.sink}
+    all_streaming(job.frames, streams)
+    paths_apart(sinks)
+    # A name that was dropped a moment ago, and before a batch, may ask another question now.
+    return replace(job, streams=streams, asked={**job.asked, query.name: query.asked}, sinks=sinks, on_change="refill")
+
+
+def without_query(job: Job, name: str) -> Job:
+    """The job without a query; its streams stay, since Spark goes on with the same sources. Raises ConfigError."""
+    if name not in job.asked:
+        raise ConfigError(f"no query {name!r} in this run; it has {', '.join(job.asked)}")
+    if len(job.asked) == 1:
+        raise ConfigError(f"query {name!r} is the only one of this run: stop() the run instead")
+    left = {n: q for n, q in job.asked.items() if n != name}
+    return replace(job, asked=left, sinks={n: s for n, s in job.sinks.items() if n != name})
