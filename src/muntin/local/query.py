@@ -179,7 +179,13 @@ def open_stream(
     ConfigError."""
     owner = f"stream {name!r}"
     found = read_input(source, owner, kind)
-    schema = schema_of(found.schema, owner)
+    stream = described(name, schema_of(found.schema, owner), ts, unit, on_bad_time=on_bad_time, order=order, **rules)
+    return (found, stream.schema), stream
+
+
+def described(name: str, schema: Schema, ts: str | None, unit: str | None, **rules: Any) -> Stream:
+    """A stream with these columns; ``rules``: more of ``Stream``'s. Raises ConfigError for what cannot be its time."""
+    owner = f"stream {name!r}"
     ts = _only_timestamp(owner, name, schema) if ts is None else ts
     column = schema.get(ts)
     if unit is not None and unit not in UNITS:
@@ -191,8 +197,7 @@ def open_stream(
     if column is not None and pa.types.is_date(column.type):
         timed = Field(ts, TIMESTAMP)  # dates become midnight UTC
         schema = Schema(tuple(timed if f.name == ts else f for f in schema))
-    stream = Stream(name, schema, ts, on_bad_time=on_bad_time, ts_unit=UNITS[unit or "us"], order=order, **rules)
-    return (found, schema), stream
+    return Stream(name, schema, ts, ts_unit=UNITS[unit or "us"], **rules)
 
 
 def _only_timestamp(owner: str, name: str, schema: Schema) -> str:

@@ -42,7 +42,7 @@ class Replay:
         streams = [s for s in pipeline.graph.streams if not s.static]
         ordered = [self._ordered(s, pipeline.graph) for s in streams]
         total = sum(part.rows for o in ordered for part in o.given.parts)
-        batch = {s.name: self._table(s) for s in pipeline.graph.streams if s.static}
+        batch = {s.name: table_feed(s, *self.inputs[s.name]) for s in pipeline.graph.streams if s.static}
         done = 0
         for step, until in together(ordered):
             batch |= {name: chunk.rows for name, chunk in step.items()}
@@ -60,13 +60,13 @@ class Replay:
         given, schema = self.inputs[stream.name]
         return Ordered(stream, given, read_columns(stream, graph), schema)
 
-    def _table(self, stream: Stream) -> pa.Table:
-        """A static table's rows as updates that were always there."""
-        given, schema = self.inputs[stream.name]
-        rows = whole(given, schema, f"table {stream.name!r}")
-        *_, at, add = stream.schema.fields
-        rows = rows.append_column(at.name, pa.array(np.full(len(rows), ALWAYS, np.int64)))
-        return rows.append_column(add.name, pa.array(np.ones(len(rows), bool)))
+
+def table_feed(stream: Stream, given: Input, schema: Schema) -> pa.Table:
+    """A static table's rows as updates that were always there; ``stream``: the table's feed."""
+    rows = whole(given, schema, f"table {stream.name!r}")
+    *_, at, add = stream.schema.fields
+    rows = rows.append_column(at.name, pa.array(np.full(len(rows), ALWAYS, np.int64)))
+    return rows.append_column(add.name, pa.array(np.ones(len(rows), bool)))
 
 
 def read_columns(stream: Stream, graph: Graph) -> list[str]:
