@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from typing import Literal as OneOf
 
@@ -15,8 +13,7 @@ from muntin.aggregates.registry import is_name
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
-from muntin.cql.durations import parse_duration
-from muntin.cql.options import check_option
+from muntin.cql.options import Duration, microseconds, query_options
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.graph import Graph, QueryPlan
@@ -28,7 +25,6 @@ from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
-from muntin.plan.windows import QueryOptions
 from muntin.spark.embedded import Column, DataFrame, SparkSession, local_spark
 from muntin.spark.formats import check_sink
 from muntin.spark.late_output import source_row
@@ -44,60 +40,15 @@ from muntin.spark.types import arrow_type, check_names, schema_of
 
 __all__ = ["Query", "Run", "Session", "UserAggregate", "local_spark"]
 
-Duration = str | timedelta | int
 TableKind = OneOf["static", "nrr", "relation"]
 
 _UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
-_OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy", "skew", "memory")
-
-
-def microseconds(value: Duration, what: str) -> int:
-    """A duration as microseconds: text as ``"5 minutes"``, a timedelta, or an integer of microseconds."""
-    match value:
-        case timedelta():
-            return value // timedelta(microseconds=1)
-        case str():
-            try:
-                return parse_duration(value)
-            except ValueError as e:
-                raise ConfigError(f"{what}: {e}") from e
-        case int():
-            return value
-    raise ConfigError(f'{what}: {value!r} is not a duration; write text as "5 minutes", or a timedelta')
 
 
 def _not_negative(spans: Mapping[str, int], what: str) -> None:
     odd = next((k for k, v in spans.items() if v < 0), None)
     if odd is not None:
         raise ConfigError(f"{what}: {odd} cannot be negative")
-
-
-def byte_size(value: int | str, what: str) -> int:
-    """A size in bytes: an integer, or text as ``"512 MB"`` (KB, MB, GB: powers of 1024)."""
-    found = re.fullmatch(r"\s*(\d+)\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
-    size = int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()] if found else 0
-    if size <= 0:
-        raise ConfigError(f'{what}: {value!r} is not a size; write bytes, or text as "512 MB"')
-    return size
-
-
-def query_options(options: Mapping[str, Any]) -> QueryOptions:
-    """The options of ``Session.sql`` as the planner takes them. Raises ConfigError for unknown and wrong ones."""
-    unknown = [k for k in options if k not in _OPTIONS]
-    if unknown:
-        raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(_OPTIONS)}")
-    given = {k: v for k, v in options.items() if v is not None}
-    for key in ("origin", "granule"):
-        if key in given:
-            given[key] = microseconds(given[key], f"option {key}")
-    if "memory" in given:
-        given["memory"] = byte_size(given["memory"], "option memory")
-    for key, value in given.items():
-        try:
-            check_option(key, value)
-        except ValueError as e:
-            raise ConfigError(f"option {key}: {e}") from None
-    return QueryOptions(**given)
 
 
 def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str, str]) -> None:

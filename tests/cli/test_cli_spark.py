@@ -44,9 +44,12 @@ def events(path: Path, seconds: list[int]) -> None:
 def test_sql_over_a_file(tmp_path: Path) -> None:
     events(tmp_path / "e.parquet", [1, 2, 3, 4, 13])
     text = "SELECT k, SUM(v) AS total FROM e [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
-    arguments = ["sql", "-", "--stream", f"e={tmp_path / 'e.parquet'}:ts", "--format", "csv", "--shards", "3"]
-    done = subprocess.run([*MUNTIN, *arguments], input=text, env=ENV, capture_output=True, text=True, timeout=300)
+    arguments = ["sql", "-", "--stream", f"e={tmp_path / 'e.parquet'}:ts", "--format", "csv"]
+    on_spark = [*MUNTIN, *arguments, "--runtime", "spark", "--shards", "3"]
+    done = subprocess.run(on_spark, input=text, env=ENV, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+    local = subprocess.run([*MUNTIN, *arguments], input=text, env=ENV, capture_output=True, text=True, timeout=300)
+    assert (local.returncode, local.stdout, local.stderr) == (0, done.stdout, "")
     rows = [(r["k"], r["total"], r["ts"][17:19]) for r in csv.DictReader(io.StringIO(done.stdout))]
     assert rows[:4] == [("a", "6", "05"), ("b", "4", "05"), ("a", "6", "10"), ("b", "4", "10")]
     assert rows[4:] == [("b", "13", "15"), ("b", "13", "20")]
@@ -61,7 +64,8 @@ def test_sql_says_what_it_dropped(tmp_path: Path) -> None:
     found = []
     for name in ("e.json", "f.json", "g.parquet"):
         arguments = ["SELECT k FROM s [RANGE 1 SECOND]", "--stream", f"s={tmp_path / name}:ts", "--format", "csv"]
-        done = subprocess.run([*MUNTIN, "sql", *arguments], env=ENV, capture_output=True, text=True, timeout=300)
+        on_spark = [*MUNTIN, "sql", *arguments, "--runtime", "spark"]
+        done = subprocess.run(on_spark, env=ENV, capture_output=True, text=True, timeout=300)
         told = [line for line in done.stderr.splitlines() if line.startswith("muntin: ")]
         found.append((done.returncode, len(done.stdout.splitlines()), *told))
     assert found[0] == (0, 3, "muntin: 1 of 2 rows have no usable event time: dropped")

@@ -10,6 +10,7 @@ from muntin.core.errors import BudgetError, ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.core.time import SECOND
 from muntin.cql import bind
+from muntin.cql.options import byte_size
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.joins.join_graph import GraphJoin, edge_indexes
@@ -17,7 +18,6 @@ from muntin.operators.joins.memory import FIRST_BYTES, FURTHER_BYTES, kept_index
 from muntin.operators.joins.order import Estimates
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
-from muntin.session import byte_size
 
 TS = pa.timestamp("us", "UTC")
 COLUMNS = {"A": ("k", "x"), "B": ("k", "j"), "C": ("j", "y")}

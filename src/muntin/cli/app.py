@@ -17,7 +17,8 @@ import muntin
 from muntin.cli.ending import guarded
 from muntin.cli.failures import CONTEXT, FAILED, OK, reported
 from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
-from muntin.cli.show import Format, show
+from muntin.cli.show import Format
+from muntin.cli.sql import Asked, parameters, run_in_process, run_on_spark
 from muntin.cli.streams import Inputs, inputs_of, offline_catalog
 from muntin.core.errors import ConfigError
 from muntin.plan.windows import Bounds, QueryOptions
@@ -35,6 +36,16 @@ JobOption = Annotated[Path | None, typer.Option("--job", help="Take streams and 
 StreamOption = Annotated[
     list[str] | None,
     typer.Option("--stream", metavar="NAME=FILE:TS[;slack=...]", help="A stream: a Parquet, CSV or JSON file."),
+]
+TableOption = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="NAME=FILE", help="A table that never changes: a Parquet, CSV or JSON file."),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="The value of :NAME in the text: a number, true, false, null, else a text."
+    ),
 ]
 PlanForm = Literal["text", "json", "dot", "svg"]
 BoundsOption = Annotated[
@@ -114,6 +125,8 @@ def explain(
     ],
     job: JobOption = None,
     stream: StreamOption = None,
+    table: TableOption = None,
+    parameter: ParameterOption = None,
     bounds: BoundsOption = None,
     form: Annotated[PlanForm, typer.Option("--format", help="How to show it.")] = "text",
     run: Annotated[bool, typer.Option("--analyze", help="Run it over the files (Parquet) and count.")] = False,
@@ -121,16 +134,19 @@ def explain(
     """Show how a query would run: plans, update patterns, rules, cost, graph. Parquet streams need no JVM."""
     with reported():
         from muntin.cli.wiring import read_text
+        from muntin.cql.parameters import with_parameters
 
         if query.endswith(".toml"):
-            if run or bounds or job or stream:
-                raise ConfigError(f"{query}: the graph of a job takes none of --analyze, --bounds, --job and --stream")
+            if run or bounds or job or stream or table or parameter:
+                others = "--analyze, --bounds, --job, --stream, --table and --set"
+                raise ConfigError(f"{query}: the graph of a job takes none of {others}")
             from muntin.cli.job_graph import job_graph
 
             typer.echo(job_graph(load_job(Path(query)), form))
             return
-        text = CONTEXT.reading(*read_text(query, sys.stdin.read))
-        inputs = inputs_of(load_job(job) if job else None, stream or [])
+        text, origin = read_text(query, sys.stdin.read)
+        text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
+        inputs = inputs_of(load_job(job) if job else None, stream or [], table or [])
         typer.echo(_explained(text, inputs, bounds, form, run))
 
 
@@ -188,38 +204,60 @@ def sql(
     query: Annotated[str, typer.Argument(metavar="TEXT|FILE|-", help="The text, a file (.cql), or - for stdin.")],
     job: JobOption = None,
     stream: StreamOption = None,
+    table: TableOption = None,
+    parameter: ParameterOption = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "table",
-    limit: Annotated[int, typer.Option(min=0, help="Rows to print; 0 for all.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the rows to this file (.parquet, .csv, .json) instead.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Rows to print, 0 for all; default: 50, and all with --output.")
+    ] = None,
     bounds: BoundsOption = None,
+    runtime: Annotated[
+        Literal["local", "spark"] | None,
+        typer.Option(help="local: this process, without Spark; default where the inputs are local files."),
+    ] = None,
     shards: ShardsOption = None,
     master: MasterOption = None,
 ) -> None:
     """Run a query over files as a replay and print its rows, in order of time."""
     with reported():
-        from muntin.cli import wiring
+        from muntin.cli.output import output_kind
+        from muntin.cli.wiring import read_text
+        from muntin.cql.parameters import with_parameters
 
-        text = CONTEXT.reading(*wiring.read_text(query, sys.stdin.read))
+        text, origin = read_text(query, sys.stdin.read)
+        text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
         spec = load_job(job) if job else None
-        inputs = inputs_of(spec, stream or [])
+        inputs = inputs_of(spec, stream or [], table or [])
         if text.lstrip()[:7].upper() == "EXPLAIN":
             typer.echo(_explained(text, inputs, bounds))
             return
-        chosen = {"bounds": _bounds(bounds)} if bounds else {}
-        base = spec.session if spec else SessionPart()
+        if output is not None:
+            output_kind(output)
         given = {key: value for key, value in (("shards", shards), ("master", master)) if value is not None}
-        session = wiring.open_session(base.model_copy(update=given))
-        try:
-            wiring.register(session, inputs, live=False)
-            query_ = session.sql(text, name="query", **chosen)
-            rows = wiring.first_rows(query_.to_df(), query_.physical, limit)
-            dropped = wiring.dropped(query_.metrics())
-        finally:
-            session.spark.stop()
-        show(rows.slice(0, limit) if limit else rows, form)
-        for line in dropped:
-            typer.echo(f"muntin: {line}", err=True)
-        if limit and rows.num_rows > limit:
-            typer.echo(f"muntin: the first {limit} rows; --limit 0 prints all", err=True)
+        session = (spec.session if spec else SessionPart()).model_copy(update=given)
+        options = {"bounds": _bounds(bounds)} if bounds else {}
+        asked = Asked(text, inputs, session, options, form, output, (0 if output else 50) if limit is None else limit)
+        if _chosen(runtime, asked, list(given)) == "local":
+            run_in_process(asked)
+        else:
+            run_on_spark(asked)
+
+
+def _chosen(runtime: str | None, asked: Asked, of_spark: list[str]) -> str:
+    """Where a query runs. Raises ConfigError where it cannot run in this process as it was asked to."""
+    if runtime == "spark":
+        return runtime
+    from muntin.cli.in_process import needs_spark
+
+    reason = f"--{of_spark[0]} is Spark's" if of_spark else needs_spark(asked.inputs, asked.session)
+    if runtime == "local" and reason:
+        raise ConfigError(f"--runtime local: {reason}; leave it out, or give --runtime spark")
+    if reason:
+        typer.echo(f"muntin: runs on Spark: {reason}", err=True)
+    return "spark" if reason else "local"
 
 
 @app.command()

@@ -23,7 +23,7 @@ def job_graph(job: Job, form: str) -> str:
 
 
 def _offline(job: Job, catalog: Catalog, form: str) -> str:
-    from muntin.session import query_options
+    from muntin.cql.options import query_options
 
     bound = []
     for part in job.queries:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -18,10 +19,10 @@ from muntin.core.schema import Field, Schema
 from muntin.cql.durations import parse_duration
 from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
 
-FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 """Spark's format by a file's extension."""
 
-_INFERRED = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
+INFERRED = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 """Reader options by format: text that is a time throughout is read as one."""
 
 Part = TypeVar("Part", StreamPart, TablePart)
@@ -36,11 +37,13 @@ class Inputs:
     tables: tuple[TablePart, ...] = ()
 
 
-def inputs_of(job: Job | None, declared: list[str]) -> Inputs:
-    """The inputs of a job file and of ``--stream`` together. Raises ConfigError when a name is given twice."""
+def inputs_of(job: Job | None, declared: list[str], declared_tables: Sequence[str] = ()) -> Inputs:
+    """The inputs of a job file, of ``--stream`` and of ``--table`` together. Raises ConfigError when a name is given
+    twice."""
     streams = [_opened(s, job) for s in job.streams] if job else []
     streams += [parse_stream(text) for text in declared]
     tables = [_opened(t, job) for t in job.tables] if job else []
+    tables += [parse_table(text) for text in declared_tables]
     names = [part.name.lower() for part in [*streams, *tables]]
     for name in names:
         if names.count(name) > 1:
@@ -75,21 +78,33 @@ def parse_stream(text: str) -> StreamPart:
     try:
         return StreamPart.model_validate(
             {"name": name.strip(), "format": fmt, "path": path, "ts": ts.strip(), **extras}
-            | {"options": _INFERRED.get(fmt, {})}
+            | {"options": INFERRED.get(fmt, {})}
         )
     except ValueError as e:
         raise ConfigError(f"--stream {name}: {_last_line(e)}") from None
 
 
-def _format(name: str, path: str) -> str:
+def parse_table(text: str) -> TablePart:
+    """``NAME=PATH``: a static table. Raises ConfigError for another form, an unknown extension, a path that is not
+    there."""
+    name, equals, path = text.partition("=")
+    if not (name.strip() and equals and path):
+        raise ConfigError(f"--table {text!r}: write NAME=FILE, as in airlines=airlines.csv")
+    fmt = _format(name, path, "--table")
+    return TablePart.model_validate(
+        {"name": name.strip(), "format": fmt, "path": path, "options": INFERRED.get(fmt, {})}
+    )  # fmt: skip
+
+
+def _format(name: str, path: str, option: str = "--stream") -> str:
     if "://" not in path and not Path(path).exists():
-        raise ConfigError(f"--stream {name}: there is no file or directory {path!r}")
+        raise ConfigError(f"{option} {name}: there is no file or directory {path!r}")
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS and Path(path).is_dir():
         suffixes = {p.suffix.lower() for p in Path(path).rglob("*") if p.is_file()} & set(FORMATS)
         suffix = suffixes.pop() if len(suffixes) == 1 else suffix
     if suffix not in FORMATS:
-        raise ConfigError(f"--stream {name}: cannot tell the format of {path!r}; names end in {', '.join(FORMATS)}")
+        raise ConfigError(f"{option} {name}: cannot tell the format of {path!r}; names end in {', '.join(FORMATS)}")
     return FORMATS[suffix]
 
 

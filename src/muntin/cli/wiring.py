@@ -157,23 +157,6 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def dropped(metrics: Any) -> list[str]:
-    """What a replay left out, a line each."""
-    from muntin.spark.metrics import lost_text
-
-    if metrics is None:
-        return []
-    told = [lost_text(stream, bad, late) for stream, (bad, late) in metrics.lost.items()]
-    if metrics.bad > sum(bad for bad, _ in metrics.lost.values()):
-        told.append(f"{metrics.bad:,} of {metrics.bad + metrics.rows:,} rows have no usable event time: dropped")
-    if metrics.late:
-        told.append(f"{metrics.late:,} of {metrics.rows:,} rows came too late: dropped")
-    if metrics.shed:
-        told.append(f"{metrics.shed:,} rows were not admitted (sample): answers are not exact")
-    updates = metrics.bad_updates.items()
-    return told + [f"{n:,} updates of {table} took away rows that were not there; ignored" for table, n in updates]
-
-
 def read_text(argument: str | None, read_stdin: Callable[[], str]) -> tuple[str, str]:
     """A query's text and its name for messages: of a file, of standard input for ``-``, else the argument itself."""
     if argument == "-":

@@ -1,9 +1,21 @@
-"""Options of a query: which values they take."""
+"""Options of a query: which values they take, and how a user gives them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from muntin.core.errors import ConfigError
+from muntin.cql.durations import parse_duration
+from muntin.plan.windows import QueryOptions
+
+Duration = str | timedelta | int
+
+OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy", "skew", "memory")
+"""What a query takes beside its text (see ``plan.windows.QueryOptions``)."""
 
 CHOICES = {
     "bounds": ("half_open", "closed", "start"),
@@ -34,3 +46,46 @@ def _check_zone(name: Any) -> None:
         ZoneInfo(name)
     except (KeyError, OSError, ValueError):
         raise ValueError(f"there is no time zone {name!r}; write a name as 'Europe/Rome', or 'UTC'") from None
+
+
+def microseconds(value: Duration, what: str) -> int:
+    """A duration as microseconds: text as ``"5 minutes"``, a timedelta, or an integer of microseconds."""
+    match value:
+        case timedelta():
+            return value // timedelta(microseconds=1)
+        case str():
+            try:
+                return parse_duration(value)
+            except ValueError as e:
+                raise ConfigError(f"{what}: {e}") from e
+        case int():
+            return value
+    raise ConfigError(f'{what}: {value!r} is not a duration; write text as "5 minutes", or a timedelta')
+
+
+def byte_size(value: int | str, what: str) -> int:
+    """A size in bytes: an integer, or text as ``"512 MB"`` (KB, MB, GB: powers of 1024)."""
+    found = re.fullmatch(r"\s*(\d+)\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
+    size = int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()] if found else 0
+    if size <= 0:
+        raise ConfigError(f'{what}: {value!r} is not a size; write bytes, or text as "512 MB"')
+    return size
+
+
+def query_options(options: Mapping[str, Any]) -> QueryOptions:
+    """The options of ``Session.sql`` as the planner takes them. Raises ConfigError for unknown and wrong ones."""
+    unknown = [k for k in options if k not in OPTIONS]
+    if unknown:
+        raise ConfigError(f"unknown option {unknown[0]!r}; a query takes {', '.join(OPTIONS)}")
+    given = {k: v for k, v in options.items() if v is not None}
+    for key in ("origin", "granule"):
+        if key in given:
+            given[key] = microseconds(given[key], f"option {key}")
+    if "memory" in given:
+        given["memory"] = byte_size(given["memory"], "option memory")
+    for key, value in given.items():
+        try:
+            check_option(key, value)
+        except ValueError as e:
+            raise ConfigError(f"option {key}: {e}") from None
+    return QueryOptions(**given)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from muntin.kernels.extremes import sortable_bits
 from muntin.kernels.hashing import as_float64, as_int64, bytes_of, decimal_words
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI64, U8
 
 Ints = NDArray[np.int64]
 
 
-@nb.njit(MI64(I64, U8), cache=True)
+@kernel(MI64(I64, U8), cache=True)
 def _first_eight(offsets, data):  # type: ignore[no-untyped-def]
     keys = np.empty(len(offsets) - 1, np.int64)
     for i in range(len(keys)):

@@ -6,12 +6,13 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI64
 
 Ints = NDArray[np.int64]
 
 
-@nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, MI64, MI64, MI64, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, MI64, MI64, MI64, nb.int64, nb.int64), cache=True)
 def _cover(ids, start, exp, shown, latest, row, first, high):  # type: ignore[no-untyped-def]
     n = len(ids)
     found = np.empty(n, np.int64)

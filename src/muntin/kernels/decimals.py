@@ -10,6 +10,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MB1, MI64
 
 Ints = NDArray[np.int64]
@@ -26,7 +27,7 @@ def fits_decimal(low: Ints, high: Ints, over: Ints, precision: int) -> NDArray[n
     return out
 
 
-@nb.njit(nb.void(I64, I64, I64, I64, MB1), cache=True)
+@kernel(nb.void(I64, I64, I64, I64, MB1), cache=True)
 def _fits(low, high, over, bound, out):  # type: ignore[no-untyped-def]
     top, rest = nb.uint64(bound[1]), nb.uint64(bound[0])
     for i in range(len(low)):
@@ -100,7 +101,7 @@ def _through(limbs, n):  # type: ignore[no-untyped-def]
     return rest
 
 
-@nb.njit(nb.void(I64, I64, I64, I64, nb.int64, MI64, MI64, MI64), cache=True)
+@kernel(nb.void(I64, I64, I64, I64, nb.int64, MI64, MI64, MI64), cache=True)
 def average(low, high, over, count, scale, out_low, out_high, out_over):  # type: ignore[no-untyped-def]
     """Sums times ``scale`` (at most 10**4) through ``count``, rounded half up (away from zero); 0 where that is 0."""
     limbs = np.empty(_LIMBS, np.uint64)

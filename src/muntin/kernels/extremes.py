@@ -11,10 +11,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI64
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64, I64, nb.int64, MI64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64, I64, nb.int64, MI64), cache=True)
 def _staircase(row_group, row_key, row_exp, row_time, time, em_end, em_group, groups, out):  # type: ignore[no-untyped-def]
     n = len(row_group)
     prev = np.full(n, -1, np.int64)
@@ -86,7 +87,7 @@ def maxima(
     return out, head, nxt
 
 
-@nb.njit(MI64(I64, I64, I64, nb.int64), cache=True)
+@kernel(MI64(I64, I64, I64, nb.int64), cache=True)
 def _survivors(head, nxt, exp, now):  # type: ignore[no-untyped-def]
     kept = np.empty(len(nxt), np.int64)
     used = 0
@@ -112,7 +113,7 @@ def sortable_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
 
 
-@nb.njit(MI64(I64, I64, I64, I64), cache=True)
+@kernel(MI64(I64, I64, I64, I64), cache=True)
 def _needed_until(group, key, ts, exp):  # type: ignore[no-untyped-def]
     n = len(group)
     until = exp.copy()

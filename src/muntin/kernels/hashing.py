@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import B1, I64, MI64, U8
 
 T = TypeVar("T", bound=np.generic)
@@ -32,7 +33,7 @@ def _mix(x):  # type: ignore[no-untyped-def]
     return nb.int64(z ^ (z >> nb.uint64(31)))
 
 
-@nb.njit(nb.void(MI64, I64, B1), cache=True)
+@kernel(nb.void(MI64, I64, B1), cache=True)
 def _fold_ints(h, values, valid):  # type: ignore[no-untyped-def]
     masked = len(valid) > 0
     for i in range(len(h)):
@@ -40,7 +41,7 @@ def _fold_ints(h, values, valid):  # type: ignore[no-untyped-def]
         h[i] = _mix(h[i] ^ v)
 
 
-@nb.njit(nb.void(MI64, I64, U8, B1), cache=True)
+@kernel(nb.void(MI64, I64, U8, B1), cache=True)
 def _fold_bytes(h, offsets, data, valid):  # type: ignore[no-untyped-def]
     masked = len(valid) > 0
     for i in range(len(h)):

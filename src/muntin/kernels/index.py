@@ -6,10 +6,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI32, MI64
 
 
-@nb.njit(nb.int64(MI64, MI64, nb.int64, I64, MI64), cache=True)
+@kernel(nb.int64(MI64, MI64, nb.int64, I64, MI64), cache=True)
 def _assign(table, id_hash, count, h, out):  # type: ignore[no-untyped-def]
     mask = len(table) - 1
     for i in range(len(h)):
@@ -37,7 +38,7 @@ def dense_ids(h: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return out, int(count)
 
 
-@nb.njit(nb.void(I64, nb.int64, MI64, MI32), cache=True)
+@kernel(nb.void(I64, nb.int64, MI64, MI32), cache=True)
 def _bucket_order(h, bits, order, starts):  # type: ignore[no-untyped-def]
     n = len(h)
     buckets = 1 << bits

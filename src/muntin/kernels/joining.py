@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.kernels.index import bucket_bits
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I32, I64, MI32, MI64
 
 UNBOUNDED = 1 << 62
@@ -18,7 +19,8 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 @nb.njit(cache=True, inline="always")
 def _grown(a, used, room):  # type: ignore[no-untyped-def]
     grown = np.empty(room, a.dtype)
-    grown[:used] = a[:used]
+    for i in range(used):  # the checks of a slice have messages, which take seconds to compile
+        grown[i] = a[i]
     return grown
 
 
@@ -34,7 +36,7 @@ def _alive_from(c_exp, lo, hi, since):  # type: ignore[no-untyped-def]
     return lo
 
 
-@nb.njit(
+@kernel(
     nb.types.Tuple((MI32, MI32, nb.int64))(
         I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64
     ),
@@ -99,7 +101,7 @@ def probe(
     return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo, most)
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
 def _extend(t_row, t_start, t_exp, p_begin, p_start, p_exp):  # type: ignore[no-untyped-def]
     room = max(16, len(t_row))
     tuples = np.empty(room, np.int64)
@@ -128,7 +130,7 @@ def extend(
     return _extend(*tuples, *candidates)
 
 
-@nb.njit(
+@kernel(
     nb.types.Tuple((MI32, MI32, nb.int64))(I64, I64, I32, I64, I64, I64, I64, nb.int64, nb.int64),
     cache=True,
 )

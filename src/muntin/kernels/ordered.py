@@ -10,13 +10,14 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import B1, I8, I64, MI64
 
 BELOW, ABOVE = -1, -2
 """Places of values that no statistic of the step can reach: they only count."""
 
 
-@nb.njit(nb.void(MI64, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.void(MI64, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
 def _add(tree, begin, size, place, by):  # type: ignore[no-untyped-def]
     i = place - begin + 1
     while i <= size:
@@ -24,7 +25,7 @@ def _add(tree, begin, size, place, by):  # type: ignore[no-untyped-def]
         i += i & (-i)
 
 
-@nb.njit(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
 def _find(tree, begin, size, rank):  # type: ignore[no-untyped-def]
     """The place of the value with that rank (from 0)."""
     step = 1
@@ -40,7 +41,7 @@ def _find(tree, begin, size, rank):  # type: ignore[no-untyped-def]
     return begin + at
 
 
-@nb.njit(
+@kernel(
     nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True
 )
 def _quantiles(  # type: ignore[no-untyped-def]
@@ -101,7 +102,7 @@ def quantiles(
     return low, high, total
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I8, B1, I64, I64, I64, I64, MI64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64))(I64, I8, B1, I64, I64, I64, I64, MI64), cache=True)
 def _contents(ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count):  # type: ignore[no-untyped-def]
     masked = len(valid) > 0
     length = np.zeros(len(em_group) + 1, np.int64)
@@ -139,7 +140,7 @@ def contents(
     return _contents(*events, *schedule, *multiset)
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64, nb.int64))(MI64, MI64, nb.int64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64, nb.int64))(MI64, MI64, nb.int64), cache=True)
 def _leading(tree, live, wanted):  # type: ignore[no-untyped-def]
     """The first ``wanted`` rows: their places in order, how many of each, how many places."""
     place = np.empty(wanted, np.int64)
@@ -154,7 +155,7 @@ def _leading(tree, live, wanted):  # type: ignore[no-untyped-def]
     return place, count, kinds
 
 
-@nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, nb.int64), cache=True)
 def _first_places(ev_place, ev_sign, ev_end, count, k):  # type: ignore[no-untyped-def]
     size = len(count)
     tree = np.zeros(size, np.int64)

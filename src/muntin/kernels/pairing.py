@@ -6,10 +6,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I8, I64, MI64
 
 
-@nb.njit(MI64(I64, I8, I64, nb.int64), cache=True)
+@kernel(MI64(I64, I8, I64, nb.int64), cache=True)
 def _pair(ids, sign, order, kinds):  # type: ignore[no-untyped-def]
     n = len(ids)
     partner = np.full(n, -1, np.int64)

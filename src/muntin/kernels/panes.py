@@ -9,11 +9,12 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.sums import add_int128
 from muntin.kernels.types import B1, I64, MI64
 
 
-@nb.njit(MI64(I64, nb.int64, B1), cache=True)
+@kernel(MI64(I64, nb.int64, B1), cache=True)
 def fold_count(ids, count, valid):  # type: ignore[no-untyped-def]
     """How many values are folded into each row."""
     out = np.zeros(count, np.int64)
@@ -24,7 +25,7 @@ def fold_count(ids, count, valid):  # type: ignore[no-untyped-def]
     return out
 
 
-@nb.njit(nb.types.UniTuple(MI64, 3)(I64, nb.int64, B1, I64, I64), cache=True)
+@kernel(nb.types.UniTuple(MI64, 3)(I64, nb.int64, B1, I64, I64), cache=True)
 def fold_int128(ids, count, valid, low, high):  # type: ignore[no-untyped-def]
     """Sums of 128-bit integers in two's complement words, as words and how many times 2**128 is to be added."""
     out_low = np.zeros(count, np.int64)
@@ -39,7 +40,7 @@ def fold_int128(ids, count, valid, low, high):  # type: ignore[no-untyped-def]
     return out_low, out_high, over
 
 
-@nb.njit(MI64(I64, nb.int64, B1, I64), cache=True)
+@kernel(MI64(I64, nb.int64, B1, I64), cache=True)
 def fold_greatest(ids, count, valid, key):  # type: ignore[no-untyped-def]
     """The first row with the greatest key of each target row; -1 where every value is NULL."""
     best = np.full(count, -1, np.int64)

@@ -6,10 +6,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI64
 
 
-@nb.njit(nb.void(I64, MI64, MI64), cache=True)
+@kernel(nb.void(I64, MI64, MI64), cache=True)
 def _shard_order(h, ends, order):  # type: ignore[no-untyped-def]
     shards = nb.uint64(len(ends))
     half = nb.uint64(32)

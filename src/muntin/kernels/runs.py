@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I32, I64, MI64
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -37,7 +38,7 @@ def _array(address, n):  # type: ignore[no-untyped-def]
     return nb.carray(_pointer(address), (n,), dtype=np.int64)  # type: ignore[attr-defined,call-arg]
 
 
-@nb.njit(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
 def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
     """The first place in [low, high) with a value of at least ``wanted``; ``high`` if there is none."""
     while low < high:
@@ -49,7 +50,7 @@ def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
     return low
 
 
-@nb.njit(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
 def _first_above(values, low, high, wanted):  # type: ignore[no-untyped-def]
     """The first place in [low, high) with a value above ``wanted``; ``high`` if there is none."""
     while low < high:
@@ -61,7 +62,7 @@ def _first_above(values, low, high, wanted):  # type: ignore[no-untyped-def]
     return low
 
 
-@nb.njit(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
 def _gallop(values, at, n, wanted):  # type: ignore[no-untyped-def]
     """As ``_first_at_least`` from ``at`` on, at the cost of the logarithm of the way."""
     step = 1
@@ -73,17 +74,18 @@ def _gallop(values, at, n, wanted):  # type: ignore[no-untyped-def]
     return _first_at_least(values, low, min(at, n), wanted)
 
 
-@nb.njit(MI64(MI64, nb.int64, nb.int64), cache=True)
+@kernel(MI64(MI64, nb.int64, nb.int64), cache=True)
 def _room(values, used, more):  # type: ignore[no-untyped-def]
     """The array, or a copy of it with place for ``more`` entries."""
     if used + more <= len(values):
         return values
     grown = np.empty(max(2 * len(values), used + more), np.int64)
-    grown[:used] = values[:used]
+    for i in range(used):  # the checks of a slice have messages, which take seconds to compile
+        grown[i] = values[i]
     return grown
 
 
-@nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, nb.int64), cache=True)
 def _by_key(group_at, key_at, length, number, low, high, further):  # type: ignore[no-untyped-def]
     runs = len(length)
     cursor = np.zeros(runs, np.int64)
@@ -113,7 +115,7 @@ def _by_key(group_at, key_at, length, number, low, high, further):  # type: igno
     return out_wanted[:used], out_run[:used], out_place[:used]
 
 
-@nb.njit(nb.int64(MI64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MI64, nb.int64, nb.int64), cache=True)
 def _upto(total, begin, end):  # type: ignore[no-untyped-def]
     """The sum of entries [begin, end) of a run, from its running totals."""
     if end == begin:
@@ -121,7 +123,7 @@ def _upto(total, begin, end):  # type: ignore[no-untyped-def]
     return total[end - 1] - (total[begin - 1] if begin > 0 else 0)
 
 
-@nb.njit(nb.types.Tuple((nb.int64, MI64))(I64, I64, I64, MI64, MI64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.Tuple((nb.int64, MI64))(I64, I64, I64, MI64, MI64, nb.int64, nb.int64, nb.int64), cache=True)
 def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  # type: ignore[no-untyped-def]
     """The least key with more than ``rank`` values up to it, and in each run the place after it."""
     runs = len(length)
@@ -148,7 +150,7 @@ def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  
     return least, high
 
 
-@nb.njit(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64, MI64), cache=True)
+@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64, MI64), cache=True)
 def _by_rank(  # type: ignore[no-untyped-def]
     group_at, key_at, total_at, length, number, more, fewer, q, least, greatest, below, size
 ):
@@ -244,7 +246,7 @@ def by_rank(
     return rows, (least, greatest, below, size)
 
 
-@nb.njit(nb.void(I64, I32, nb.int64, I64, MI64), cache=True)
+@kernel(nb.void(I64, I32, nb.int64, I64, MI64), cache=True)
 def _probe(run, directory, bits, wanted, out):  # type: ignore[no-untyped-def]
     n = len(run)
     buckets = 1 << bits
@@ -264,7 +266,7 @@ def probe(run: Ints, directory: NDArray[np.int32], bits: int, wanted: Ints) -> I
     return out
 
 
-@nb.njit(nb.void(I64, I64, I64, I64, nb.int64, MI64, MI64, MI64), cache=True)
+@kernel(nb.void(I64, I64, I64, I64, nb.int64, MI64, MI64, MI64), cache=True)
 def _spans(group_at, key_at, length, number, low, begin, first, end):  # type: ignore[no-untyped-def]
     runs = len(length)
     for r in range(runs):

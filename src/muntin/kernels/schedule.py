@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from muntin.core.calendar import Span
 from muntin.core.zones import ticks_between
 from muntin.kernels.joining import _grown
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I8, I64, MI64
 
 
@@ -37,7 +38,7 @@ class Schedule:
         return np.repeat(np.arange(len(self.time)), np.diff(self.em_end, prepend=0))
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64, MI64, MI64, MI64))(I64, I64, I8, MI64, I64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64, MI64, MI64, MI64))(I64, I64, I8, MI64, I64), cache=True)
 def _changes(ev_time, ev_group, ev_sign, live, extra):  # type: ignore[no-untyped-def]
     """Instant 0 has no events and shows every touched group as it was; then one instant per distinct event time.
     ``extra``: (instant, group) pairs flattened, at which a group is to be shown even without events."""
@@ -116,7 +117,7 @@ def at_changes(
     return schedule
 
 
-@nb.njit(MI64(I64, nb.int64), cache=True)
+@kernel(MI64(I64, nb.int64), cache=True)
 def previous_emission(group, groups):  # type: ignore[no-untyped-def]
     """The emission of the same group before each one; -1 for a group's first."""
     last = np.full(groups, -1, np.int64)
@@ -127,7 +128,7 @@ def previous_emission(group, groups):  # type: ignore[no-untyped-def]
     return previous
 
 
-@nb.njit(
+@kernel(
     nb.types.Tuple((MI64, MI64, MI64, MI64, MI64, nb.int64))(
         I64, I64, I8, MI64, I64, nb.boolean, nb.boolean, nb.int64
     ),
@@ -273,7 +274,7 @@ def populated_spans(
     return at[begins], np.append(at[ends], np.full(int(begins.sum() - ends.sum()), high, np.int64))
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64), cache=True)
 def _spread(first, last, instants, begin):  # type: ignore[no-untyped-def]
     row = np.empty(begin[len(instants)], np.int64)
     time = np.empty(begin[len(instants)], np.int64)

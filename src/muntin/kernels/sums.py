@@ -12,13 +12,14 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import B1, F64, I8, I64, MF64, MI8, MI64, MI64x2
 
 LIMB_BITS = 32
 _LIMB_MASK = 0xFFFFFFFF
 
 
-@nb.njit(nb.void(I64, I8, B1, I64, I64, I64, MI64, I64, MI64), cache=True)
+@kernel(nb.void(I64, I8, B1, I64, I64, I64, MI64, I64, MI64), cache=True)
 def count_valid(ev_group, ev_sign, valid, weight, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
     """COUNT(x): number of events with ``valid`` (all when empty), by the schedule; ``count`` by group moves on.
 
@@ -50,7 +51,7 @@ def add_int128(low, high, more_low, more_high):  # type: ignore[no-untyped-def]
     return nb.int64(c), top, wrapped
 
 
-@nb.njit(
+@kernel(
     nb.void(I64, I8, B1, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, I64, MI64, MI64, MI64, MI64), cache=True
 )
 def sum_int128(  # type: ignore[no-untyped-def]
@@ -89,7 +90,7 @@ def sum_int128(  # type: ignore[no-untyped-def]
             e += 1
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 2)(F64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(F64), cache=True)
 def limb_range(values):  # type: ignore[no-untyped-def]
     """First and last limb that the finite, non-zero ``values`` touch; (1, 0) when there are none."""
     lo = 1 << 30
@@ -105,7 +106,7 @@ def limb_range(values):  # type: ignore[no-untyped-def]
     return (1, 0) if hi < 0 else (lo, hi)
 
 
-@nb.njit(nb.void(MI64x2, nb.int64, nb.int64, nb.float64, nb.int64), cache=True)
+@kernel(nb.void(MI64x2, nb.int64, nb.int64, nb.float64, nb.int64), cache=True)
 def _accumulate(limbs, g, offset, value, sign):  # type: ignore[no-untyped-def]
     bits = np.float64(value).view(np.int64)
     e = (bits >> 52) & 0x7FF
@@ -126,7 +127,7 @@ def _accumulate(limbs, g, offset, value, sign):  # type: ignore[no-untyped-def]
         limbs[g, k + 2] += sign * nb.int64(nb.uint64(mantissa) >> nb.uint64(64 - s))
 
 
-@nb.njit(nb.void(MI64x2, nb.int64), cache=True)
+@kernel(nb.void(MI64x2, nb.int64), cache=True)
 def _carry(limbs, g):  # type: ignore[no-untyped-def]
     """Bring the group's limbs into [0, 2**32), the topmost keeping the sign: one form for one value."""
     top = limbs.shape[1] - 1
@@ -136,7 +137,7 @@ def _carry(limbs, g):  # type: ignore[no-untyped-def]
         limbs[g, k + 1] += carry
 
 
-@nb.njit(nb.float64(nb.uint64, nb.uint64, nb.int64, nb.boolean), cache=True)
+@kernel(nb.float64(nb.uint64, nb.uint64, nb.int64, nb.boolean), cache=True)
 def _nearest(bits, below, exponent, negative):  # type: ignore[no-untyped-def]
     """The double nearest to a magnitude (ties to even): its leading 64 bits, whether anything below is set, the
     exponent of the leading bit, its sign."""
@@ -161,7 +162,7 @@ def _nearest(bits, below, exponent, negative):  # type: ignore[no-untyped-def]
     return -value if negative else value
 
 
-@nb.njit(nb.float64(MI64x2, nb.int64, nb.int64, MI64), cache=True)
+@kernel(nb.float64(MI64x2, nb.int64, nb.int64, MI64), cache=True)
 def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
     """The double nearest to the group's sum (ties to even)."""
     width = limbs.shape[1]
@@ -216,7 +217,7 @@ def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
     return _nearest(bits, below, exponent, negative)
 
 
-@nb.njit(
+@kernel(
     nb.void(I64, I8, B1, F64, I64, I64, MI64x2, nb.int64, MI64x2, I64, MF64, MF64, MI64),
     cache=True,
 )
@@ -272,7 +273,7 @@ def sum_float(  # type: ignore[no-untyped-def]
         _carry(limbs, g)
 
 
-@nb.njit(nb.void(I64, I8, I64, B1, I64, I64, MI64, MI64, I64, MI64), cache=True)
+@kernel(nb.void(I64, I8, I64, B1, I64, I64, MI64, MI64, I64, MI64), cache=True)
 def count_distinct(ev_group, ev_sign, pair, valid, ev_end, em_end, pair_count, distinct, em_group, out):  # type: ignore[no-untyped-def]
     """COUNT(DISTINCT x): rows per (group, value) pair, and per group the pairs that have any."""
     masked = len(valid) > 0
@@ -294,7 +295,7 @@ def count_distinct(ev_group, ev_sign, pair, valid, ev_end, em_end, pair_count, d
             e += 1
 
 
-@nb.njit(nb.void(I8, I64, B1, MI64, MI8), cache=True)
+@kernel(nb.void(I8, I64, B1, MI64, MI8), cache=True)
 def first_and_last(ev_sign, pair, valid, pair_count, out):  # type: ignore[no-untyped-def]
     """By event: 1 where the (group, value) pair gets its first row, -1 where it loses its last, else 0."""
     masked = len(valid) > 0
@@ -309,7 +310,7 @@ def first_and_last(ev_sign, pair, valid, pair_count, out):  # type: ignore[no-un
                 out[i] = -1
 
 
-@nb.njit(nb.void(I64, I64, MF64), cache=True)
+@kernel(nb.void(I64, I64, MF64), cache=True)
 def int128_to_double(low, high, out):  # type: ignore[no-untyped-def]
     """The doubles nearest to 128-bit integers, up to one rounding of each word."""
     for i in range(len(low)):

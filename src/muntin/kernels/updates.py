@@ -6,12 +6,13 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I8, I64, MB1, MI64
 
 Ints = NDArray[np.int64]
 
 
-@nb.njit(MB1(I64, I8, MI64), cache=True)
+@kernel(MB1(I64, I8, MI64), cache=True)
 def _apply(ids, sign, live):  # type: ignore[no-untyped-def]
     done = np.ones(len(ids), np.bool_)
     for i in range(len(ids)):
@@ -24,7 +25,7 @@ def _apply(ids, sign, live):  # type: ignore[no-untyped-def]
     return done
 
 
-@nb.njit(nb.types.Tuple((MI64, MI64, MB1))(I64, I64, I8, MI64), cache=True)
+@kernel(nb.types.Tuple((MI64, MI64, MB1))(I64, I64, I8, MI64), cache=True)
 def _replace(keys, rows, sign, current):  # type: ignore[no-untyped-def]
     n = len(keys)
     gone, come = np.full(n, -1, np.int64), np.full(n, -1, np.int64)

@@ -10,6 +10,7 @@ from typing import Any
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import largest
 from muntin.dataflow.durable import Since
+from muntin.engine.losses import lost_text
 
 log = logging.getLogger("muntin")
 
@@ -166,16 +167,6 @@ def _lost(before: Mapping[str, tuple[int, int]], queries: Iterable[Metrics]) -> 
         now |= m.lost
     bad, late = (_sums({s: v[i] for s, v in before.items()}, {s: v[i] for s, v in now.items()}) for i in (0, 1))
     return {stream: (bad[stream], late[stream]) for stream in bad}
-
-
-def lost_text(stream: str, bad: int, late: int) -> str:
-    """What happened to a stream whose every row was dropped, and what to do."""
-    reasons = []
-    if bad:
-        reasons.append(f"{bad:,} without a usable event time (is ts= the right column, ts_unit= its unit?)")
-    if late:
-        reasons.append(f"{late:,} too late (raise slack=, or restrain rows from the future by max_jump=)")
-    return f"every row of {stream} was dropped: {', '.join(reasons)}"
 
 
 def report_to_log(metrics: RunMetrics) -> None:

@@ -1,0 +1,111 @@
+"""``muntin sql`` without Spark: the query over local files in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from muntin.cli.job import SessionPart
+from muntin.cli.streams import INFERRED, Inputs
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.planner import plan_query
+from muntin.local.query import open_stream, open_table
+from muntin.local.readers import Input
+from muntin.local.replay import Replay, Told
+from muntin.plan.catalog import Catalog, Stream, Table
+from muntin.plan.windows import QueryOptions
+
+
+def needs_spark(inputs: Inputs, session: SessionPart) -> str | None:
+    """Why inputs cannot be read in this process as Spark would read them; None where they can."""
+    if session.conf:
+        return f"[session] has conf ({next(iter(session.conf))})"
+    for table in inputs.tables:
+        if table.kind != "static":
+            return f"table {table.name!r} changes"
+    for part in (*inputs.streams, *inputs.tables):
+        if part.format not in ("parquet", "csv", "json"):
+            return f"{part.name!r} has format {part.format}"
+        if part.path is None or "://" in part.path:
+            return f"{part.name!r} is no local file"
+        if part.table_schema is not None:
+            return f"{part.name!r} has a schema in Spark's words"
+        if part.options != INFERRED.get(part.format, {}):
+            return f"{part.name!r} has options of Spark's reader, or none where text is to be read as Spark reads it"
+    return None
+
+
+def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:
+    """The planned query over its files. Raises QueryError and ConfigError."""
+    read: dict[str, tuple[Input, Schema]] = {}
+    streams: list[Stream] = []
+    tables: list[Table] = []
+    for s in inputs.streams:
+        read[s.name], stream = open_stream(
+            s.name, s.path, s.ts, s.ts_unit, s.on_bad_time, len(streams), s.format,
+            order_by=s.order_by, rate=s.rate, sample=s.sample,
+        )  # fmt: skip
+        streams.append(stream)
+    for t in inputs.tables:
+        read[t.name] = open_table(t.name, t.path, t.format)
+        tables.append(Table(t.name, read[t.name][1]))
+    bound = bind(text, Catalog(tuple(streams), tuple(tables)), options)
+    return Replay(plan_query(bound), read)
+
+
+def first_rows(results: Iterator[pa.Table], plan: QueryPlan, limit: int) -> pa.Table:
+    """The first ``limit`` rows and one more if there is one (all for 0), in the order of ``ordered``. All results are
+    taken, so that what was dropped is counted; only the first are kept."""
+    kept: list[pa.Table] = []
+    for table in results:
+        if not limit or sum(map(len, kept)) <= limit:
+            kept.append(ordered(table, plan))
+    rows = pa.concat_tables(kept)
+    return rows.slice(0, limit + 1) if limit else rows
+
+
+def ordered(rows: pa.Table, plan: QueryPlan) -> pa.Table:
+    """Rows in order of time, '-' before '+', then as the query orders them (ORDER BY ... LIMIT), else by the columns
+    from left to right, NULLs first: the same answer always prints the same. Nested columns break no ties."""
+    if plan.order or not len(rows):
+        return rows
+    time, sign = plan.time_column, plan.op_column
+    keys: list[tuple[pa.ChunkedArray, str]] = [(rows.column(time), "ascending")]
+    if sign is not None:
+        keys.append((rows.column(sign), "descending"))  # '+' sorts before '-', but rows leave before others enter
+    for field in rows.schema:
+        if field.name not in (time, sign) and not (pa.types.is_nested(field.type) or pa.types.is_null(field.type)):
+            column = rows.column(field.name)
+            keys += [(pc.cast(column.is_valid(), pa.int8()), "ascending"), (_comparable(column), "ascending")]
+    table = pa.table([column for column, _ in keys], names=[f"k{i}" for i in range(len(keys))])
+    places = pc.sort_indices(table, [(f"k{i}", direction) for i, (_, direction) in enumerate(keys)])
+    return rows.combine_chunks().take(places)
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+
+
+@contextmanager
+def progress(out: TextIO, label: str) -> Iterator[Told | None]:
+    """What a replay calls to show a bar of the rows that are done: on a terminal alone, None elsewhere."""
+    if not out.isatty():
+        yield None
+        return
+    words = TextColumn("{task.description} {task.completed:,.0f} of {task.total:,.0f} rows")
+    columns = (words, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=out), transient=True) as bar:
+        task = bar.add_task(label, total=None, visible=False)
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=True)
+
+        yield told

@@ -1,0 +1,103 @@
+"""``muntin sql``: a query run as a replay, in this process or on Spark, and its rows shown or written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import typer
+
+from muntin.cli.job import SessionPart
+from muntin.cli.show import Format, show
+from muntin.cli.streams import Inputs
+from muntin.core.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for; ``limit``: rows, 0 for all."""
+
+    text: str
+    inputs: Inputs
+    session: SessionPart
+    options: dict[str, Any]
+    form: Format
+    output: Path | None
+    limit: int
+
+
+def parameters(given: Sequence[str]) -> dict[str, Any]:
+    """The values of ``--set NAME=VALUE``. Raises ConfigError for another form, and for a name that comes twice."""
+    from muntin.cql.parameters import typed
+
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise ConfigError(f"--set {text!r}: write NAME=VALUE, as in carrier=AA")
+        if name.strip() in found:
+            raise ConfigError(f"--set {name.strip()} is given twice")
+        found[name.strip()] = typed(value)
+    return found
+
+
+def run_in_process(asked: Asked) -> None:
+    """Without Spark."""
+    from muntin.cli.in_process import first_rows, ordered, progress, replay_of
+    from muntin.cql.options import query_options
+
+    replay = replay_of(asked.text, asked.inputs, query_options(asked.options))
+    plan = replay.plan
+    with progress(sys.stderr, "muntin") as replay.told:
+        if asked.output is not None and not asked.limit:
+            rows = None
+            tables = (ordered(table, plan) for table in replay.results() if len(table))
+            _say_written(asked.output, _write(asked.output, plan.result_schema.to_arrow(), tables))
+        else:
+            rows = first_rows(replay.results(), plan, asked.limit)
+    _finish(asked, rows, replay.losses.lines())
+
+
+def run_on_spark(asked: Asked) -> None:
+    """On an embedded Spark."""
+    from muntin.cli import wiring
+    from muntin.engine.losses import losses
+
+    session = wiring.open_session(asked.session)
+    try:
+        wiring.register(session, asked.inputs, live=False)
+        query = session.sql(asked.text, name="query", **asked.options)
+        rows = wiring.first_rows(query.to_df(), query.physical, asked.limit)
+        lines = losses(query.metrics())
+    finally:
+        session.spark.stop()
+    _finish(asked, rows, lines)
+
+
+def _finish(asked: Asked, rows: pa.Table | None, lines: Sequence[str]) -> None:
+    """Show or write what there is, and say what was left out."""
+    if rows is not None:
+        shown = rows.slice(0, asked.limit) if asked.limit else rows
+        if asked.output is None:
+            show(shown, asked.form)
+        else:
+            _say_written(asked.output, _write(asked.output, shown.schema, [shown]))
+    for line in lines:
+        typer.echo(f"muntin: {line}", err=True)
+    if rows is not None and asked.limit and rows.num_rows > asked.limit:
+        what = "--limit 0 prints all" if asked.output is None else "without --limit all are written"
+        typer.echo(f"muntin: the first {asked.limit} rows; {what}", err=True)
+
+
+def _write(path: Path, schema: pa.Schema, tables: Any) -> int:
+    from muntin.cli.output import write_rows
+
+    return write_rows(path, schema, tables)
+
+
+def _say_written(path: Path, rows: int) -> None:
+    typer.echo(f"muntin: {rows:,} rows in {path}", err=True)

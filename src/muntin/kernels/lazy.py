@@ -1,0 +1,45 @@
+"""Kernels compiled when first called: a query pays for those that it uses, not for all that are imported.
+
+All of them take half a minute on a new installation (Numba caches the code beside the source, or in its cache
+directory), which a process that answers one question would wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numba as nb
+
+
+class Kernel:
+    """A function with one fixed signature, from Python and from other kernels the same as what ``numba.njit`` makes.
+
+    ``_numba_type_`` is Numba's protocol for objects that compiled code refers to; asking for it compiles.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> None:
+        self.py_func = function
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self._signature, self._options = signature, options
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What Numba makes of it: from its cache, else compiled now."""
+        return nb.njit(self._signature, **self._options)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return nb.types.Dispatcher(self.compiled)
+
+    def __reduce__(self) -> str:
+        return self.__name__  # pickled as what it is called in its module
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+
+def kernel(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """As ``numba.njit(signature, **options)``, but compiled when first called."""
+    return lambda function: Kernel(function, signature, options)

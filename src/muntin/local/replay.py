@@ -1,0 +1,90 @@
+"""A query over whole inputs in this process: rows go through it in order of event time, a bounded number at a time.
+
+As Spark's replay of batch DataFrames: no row is late, and the end of the input completes every instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.core.schema import Schema
+from muntin.core.time import ALWAYS
+from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.engine.losses import Losses
+from muntin.local.ordering import Ordered, together
+from muntin.local.readers import Input, whole
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.source import Source
+from muntin.plan.catalog import Stream
+from muntin.plan.exprs import columns_of
+
+Told = Callable[[int, int], None]
+"""Called with the rows that went through so far, and how many there are."""
+
+
+@dataclass
+class Replay:
+    """A planned query and its inputs: by stream and by static table the rows and their schema. ``losses`` is whole
+    once ``results`` has ended."""
+
+    plan: QueryPlan
+    inputs: Mapping[str, tuple[Input, Schema]]
+    told: Told | None = None
+    losses: Losses = field(default_factory=Losses)
+
+    def results(self) -> Iterator[pa.Table]:
+        """Result rows in order of time; the instants of one table are whole."""
+        pipeline = LocalPipeline(self.plan)
+        streams = [s for s in pipeline.graph.streams if not s.static]
+        ordered = [self._ordered(s, pipeline.graph) for s in streams]
+        total = sum(part.rows for o in ordered for part in o.given.parts)
+        batch = {s.name: table_feed(s, *self.inputs[s.name]) for s in pipeline.graph.streams if s.static}
+        done = 0
+        for step, until in together(ordered):
+            batch |= {name: chunk.rows for name, chunk in step.items()}
+            yield pipeline.push_all(batch, until=until)[0]
+            done += sum(len(chunk.ts) for chunk in step.values())
+            batch = {}
+            if self.told is not None:
+                self.told(done, total)
+        if batch:  # static tables alone
+            yield pipeline.push(batch)
+        yield pipeline.finish()
+        self.losses = _losses(ordered, pipeline)
+
+    def _ordered(self, stream: Stream, graph: Graph) -> Ordered:
+        given, schema = self.inputs[stream.name]
+        return Ordered(stream, given, read_columns(stream, graph), schema)
+
+
+def table_feed(stream: Stream, given: Input, schema: Schema) -> pa.Table:
+    """A static table's rows as updates that were always there; ``stream``: the table's feed."""
+    rows = whole(given, schema, f"table {stream.name!r}")
+    *_, at, add = stream.schema.fields
+    rows = rows.append_column(at.name, pa.array(np.full(len(rows), ALWAYS, np.int64)))
+    return rows.append_column(add.name, pa.array(np.ones(len(rows), bool)))
+
+
+def read_columns(stream: Stream, graph: Graph) -> list[str]:
+    """The columns that the graph's sources look at, and event time."""
+    names = {stream.ts}
+    for vertex in graph.vertices:
+        if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
+            for e in (vertex.op.keep, *(e for _, e in vertex.op.columns)):
+                names |= {column.name for column in columns_of(e)}
+    return [name for name in stream.schema.names if name in names]
+
+
+def _losses(ordered: Sequence[Ordered], pipeline: LocalPipeline) -> Losses:
+    return Losses(
+        rows=sum(o.rows for o in ordered),
+        bad=sum(o.bad for o in ordered),
+        late=pipeline.late,
+        shed=pipeline.shed,
+        bad_updates=pipeline.bad_updates,
+        lost={o.stream.name: (o.bad, 0) for o in ordered if o.bad and not o.rows},
+    )
