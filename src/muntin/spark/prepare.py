@@ -15,6 +15,7 @@ from muntin.core.version import VERSION
 from muntin.dataflow.codec import decode
 from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.joining_in import never_exact
 from muntin.dataflow.measured import measured
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
@@ -210,3 +211,13 @@ def without_query(job: Job, name: str) -> Job:
         raise ConfigError(f"query {name!r} is the only one of this run: stop() the run instead")
     left = {n: q for n, q in job.asked.items() if n != name}
     return replace(job, asked=left, sinks={n: s for n, s in job.sinks.items() if n != name})
+
+
+def check_joins(made: Prepared, name: str) -> None:
+    """Raises ConfigError for a query that would never be exact beside those that run (``never_exact``)."""
+    words = never_exact(made.job.queries[name], made.taken.since, made.spec.resumed.batch)
+    if words is not None:
+        raise ConfigError(
+            f"query {name!r} shares operators with queries that run already, which would take back rows that its own "
+            f"have never had ({words}): it would not become exact. Run it with a checkpoint of its own"
+        )

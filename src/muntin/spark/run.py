@@ -30,7 +30,7 @@ from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pipeline import build
-from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
+from muntin.spark.prepare import Job, Prepared, StandingQuery, check_joins, prepare, with_query, without_query
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.types import struct_of
@@ -208,7 +208,10 @@ class Run:
         before = self.job
         try:
             self._pause()
-            self.begin(prepare(job, self.made.checkpoint.path))
+            made = prepare(job, self.made.checkpoint.path)
+            for name in job.asked.keys() - before.asked.keys():
+                check_joins(made, name)
+            self.begin(made)
         except BaseException as e:
             self._resume(before, e)
             raise
