@@ -139,8 +139,9 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
 
 
 def test_an_add_that_fails_leaves_the_others_running(
-    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     source = feed("a").put(events(0, 0, 10, 60))
     session = session_over(spark, source)
     session.table("limits", spark.createDataFrame([(1, 5)], "k long, top long"))
@@ -180,6 +181,7 @@ def test_an_add_that_fails_leaves_the_others_running(
         run.process_all_available()
         with pytest.raises(ConfigError, match="it would not become exact"):
             run.add(session.sql("SELECT COUNT(*) AS n FROM a [ROWS 5]", name="count").write("blackhole"))
+        assert "its answers do not become exact" in caplog.text, "a restart says so, too"
         source.put(events(4, 40, 10, 60))
         run.process_all_available()
         run.heartbeat(END)
