@@ -123,7 +123,7 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     for name, plan in taken.plans.items():
         words = never_exact(plan, taken.since, found.next_batch)
         if words is not None:
-            log.warning("query %s: takes back rows that it never got (%s): its answers do not become exact", name, words)
+            log.warning("query %s: takes back rows it never had (%s): its answers do not become exact", name, words)
     job = replace(job, queries=with_key(taken.plans, found.path))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
