@@ -139,8 +139,9 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
 
 
 def test_an_add_that_fails_leaves_the_others_running(
-    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     source = feed("a").put(events(0, 0, 10, 60))
     session = session_over(spark, source)
     session.table("limits", spark.createDataFrame([(1, 5)], "k long, top long"))
@@ -175,14 +176,20 @@ def test_an_add_that_fails_leaves_the_others_running(
         source.put(events(2, 20, 10, 60))
         run.process_all_available()
         run.add(joined)
+        run.add(session.sql("SELECT j, v FROM a [ROWS 5]", name="last").write("blackhole"))
         source.put(events(3, 30, 10, 60))
+        run.process_all_available()
+        with pytest.raises(ConfigError, match="it would not become exact"):
+            run.add(session.sql("SELECT COUNT(*) AS n FROM a [ROWS 5]", name="count").write("blackhole"))
+        assert "its answers do not become exact" in caplog.text, "a restart says so, too"
+        source.put(events(4, 40, 10, 60))
         run.process_all_available()
         run.heartbeat(END)
         run.process_all_available()
         run.stop()
         assert waiting.result(60) is True
     assert bag(written(tmp_path / "kept")) == bag(alone(session, source.table(), KEPT))
-    assert run.metrics().rows == 240 and joined.metrics().results > 0
+    assert run.metrics().rows == 300 and joined.metrics().results > 0
 
 
 def test_waiting_stopping_and_failing_across_an_add(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from muntin.cql.binder import bind
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, Since
 from muntin.dataflow.graph import Graph
+from muntin.dataflow.joining_in import never_exact
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.plan.catalog import Catalog, Stream
 from muntin.spark import run as run_module
@@ -132,6 +133,28 @@ def test_the_gate_waits_for_the_batch_under_way_as_long_as_it_is_asked_to() -> N
     assert 0.1 <= time.monotonic() - began < 5
     threading.Timer(0.05, lambda: running.status.update(isTriggerActive=False)).start()
     Gate().drain(running, lambda: False)
+
+
+LAST = "SELECT k, v FROM a [ROWS 10]"
+SUMS = "SELECT k, SUM(v) AS s FROM a [RANGE 9 SECONDS] GROUP BY k"
+
+
+@pytest.mark.parametrize(
+    "there, new, exact",
+    [
+        (LAST, "SELECT COUNT(*) AS n FROM a [ROWS 10]", False),
+        (SUMS, f"SELECT MAX(q.s) AS m FROM ({SUMS}) AS q", False),
+        ("SELECT k, v FROM a [RANGE 9 SECONDS]", SUMS, True),
+        (PAIRS, PAIRS.replace("COUNT(*)", "SUM(y.v)"), True),
+        (SUMS, SUMS, True),
+    ],
+)
+def test_a_query_may_not_be_told_to_take_back_what_it_never_got(there: str, new: str, exact: bool) -> None:
+    """A count over the rows that another query's window pushes out would stay wrong for ever."""
+    before, plan = plan_queries(bind(t, CATALOG) for t in (there, new))
+    since = {v.id: 7 for v in plan.vertices} | {v.id: 0 for v in before.vertices}
+    assert (never_exact(plan, since, 7) is None) == exact
+    assert never_exact(plan, {v.id: 7 for v in plan.vertices}, 7) is None
 
 
 class Begins:

@@ -15,6 +15,7 @@ from muntin.core.version import VERSION
 from muntin.dataflow.codec import decode
 from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.joining_in import never_exact
 from muntin.dataflow.measured import measured
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
@@ -119,6 +120,8 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     taken = taken if filled is None else filled.taken
     for name, note in taken.notes.items():
         log.warning("query %s: %s", name, note)
+    for name, plan in taken.plans.items():
+        _check_exact(name, plan, taken.since, found.next_batch)
     job = replace(job, queries=with_key(taken.plans, found.path))
     spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
@@ -210,3 +213,13 @@ def without_query(job: Job, name: str) -> Job:
         raise ConfigError(f"query {name!r} is the only one of this run: stop() the run instead")
     left = {n: q for n, q in job.asked.items() if n != name}
     return replace(job, asked=left, sinks={n: s for n, s in job.sinks.items() if n != name})
+
+
+def _check_exact(name: str, plan: QueryPlan, since: Mapping[str, int], batch: int) -> None:
+    """Raises ConfigError for a query that would never be exact beside those that ran before (``never_exact``)."""
+    words = never_exact(plan, since, batch)
+    if words is not None:
+        raise ConfigError(
+            f"query {name!r} shares operators with queries that run already, which would take back rows that its own "
+            f"have never had ({words}): it would not become exact. Run it with a checkpoint of its own"
+        )

@@ -208,7 +208,8 @@ class Run:
         before = self.job
         try:
             self._pause()
-            self.begin(prepare(job, self.made.checkpoint.path))
+            made = prepare(job, self.made.checkpoint.path)
+            self.begin(made)
         except BaseException as e:
             self._resume(before, e)
             raise
