@@ -185,3 +185,17 @@ def test_a_sampled_stream_admits_the_same_rows_live_and_replayed_and_may_be_open
     source.put(events(9, 101, 5, 100), events(9, 190, 1, 100))
     more, metrics = answer(source.live(), None, "sampled")
     assert len(more) > len(live) + 150 and metrics.shed == 0
+
+
+def test_a_new_query_that_could_never_be_exact_is_refused(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path
+) -> None:
+    """It would be asked to take back rows that another query's window held before it came."""
+    source = feed("a").put(events(1, 0, 30, 60))
+    session = session_over(spark, {"a": source}, {})
+    session.sql("SELECT k, v FROM a [ROWS 10]", name="last").write("blackhole")
+    run(session, tmp_path / "cp")
+    session.sql("SELECT COUNT(*) AS n FROM a [ROWS 10]", name="count").write("blackhole")
+    with pytest.raises(ConfigError, match="would not become exact"):
+        session.start(str(tmp_path / "cp"), "available_now")
+    assert set(held(tmp_path / "cp")["queries"]) == {"last"}
