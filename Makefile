@@ -42,7 +42,7 @@ contracts: $(STAMP) ## import-linter: imports point down the layers
 	@$(BIN)/lint-imports --no-logo
 
 pytest: $(STAMP) ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
-	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 test-slow: $(STAMP) ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)

@@ -13,10 +13,15 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What may run side by side (``--dist loadgroup``): files do, but all tests of the one embedded Spark session stay
-    together, so that one process starts it once."""
+    together, so that one process starts it once. They come first, then those that start processes of their own: the
+    short ones fill up the end."""
     for item in items:
-        shared = item.get_closest_marker("spark") and "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if shared else item.path.name))
+        item.add_marker(pytest.mark.xdist_group("spark" if _shares_spark(item) else item.path.name))
+    items.sort(key=lambda item: (not _shares_spark(item), not item.get_closest_marker("spark")))
+
+
+def _shares_spark(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None and "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")
