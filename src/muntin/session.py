@@ -62,6 +62,13 @@ def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str,
             raise ConfigError(f'table {name!r}: {option} is "drop" or "fail", not {value!r}')
 
 
+def _never_changes(name: str) -> str:
+    return (
+        f"table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; give "
+        'kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
+    )
+
+
 class Session:
     """Streams, tables and queries over one SparkSession.
 
@@ -208,10 +215,7 @@ class Session:
         faults = {"on_bad_time": on_bad_time, "on_bad_update": on_bad_update}
         _check_table(name, kind, ts_unit, faults)
         if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop"):
-            raise ConfigError(
-                f'table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; '
-                'give kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
-            )
+            raise ConfigError(_never_changes(name))
         check_names(df, f"table {name!r}")
         unit = _UNITS[ts_unit] if ts_unit else None
         feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)

@@ -118,24 +118,30 @@ def test_queries_come_and_go_while_rows_flow(spark: Any, feed: Callable[[str], F
     assert (found.batch, found.batches, found.rows, found.late) == (FILES, FILES + 1, FILES * 60, 0), "counts go on"
     assert seen == list(range(FILES + 1)), "each batch once"
     assert set(found.queries) == {"kept", "seen", "again", "counts"} and session.queries["again"].run is run
-    assert bag(written(tmp_path / "kept")) == bag(alone(session, source.table(), KEPT))
-    whole = alone(session, source.table(), SLIDE)
-    assert bag(written(tmp_path / "slide")) == bag(until(whole, ended.watermark)) and ended.watermark > 20 * SECOND
     assert {p.name for p in (tmp_path / "slide").iterdir()} == before, "nothing more"
-    again = written(tmp_path / "again")
-    assert bag(again) == bag(whole.filter(pc.greater_equal(whole["ts"], pc.min(again["ts"])))) and len(again) > 20
-    counts, always = written(tmp_path / "counts"), alone(session, source.table(), COUNTS)
-    first = min(counts["ts"].to_pylist())
-    assert shown(counts, first) == shown(always, first) and len(counts) > 20
-    batches = sorted(int(p.name.partition("=")[2]) for p in (tmp_path / "news").glob("batch=*"))
-    news = alone(session, pa.concat_tables(pq.read_table(source.path / f"{b:04d}.parquet") for b in batches), NEWS)
-    assert batches == list(range(run.first_of("news"), batches[-1] + 1))
-    upto = session.queries["news"].metrics().watermark
-    assert bag(written(tmp_path / "news")) == bag(until(news, upto)) and len(news) > 10
+    nothing_lost_or_repeated(session, source, tmp_path, run, ended)
     state = inspect(str(tmp_path / "cp"))
     assert state.queries["counts"]["since"] == 0, "the rows that others keep since then"
     users = {q for v in state.vertices for q in v.queries}
     assert users == {"kept", "seen", "again", "counts"}
+
+
+def nothing_lost_or_repeated(session: Session, source: Feed, out: Path, run: Any, ended: Any) -> None:
+    """What each query wrote is what it answers alone, from where it came to where it went; ``ended``: the metrics of
+    the one that was dropped."""
+    assert bag(written(out / "kept")) == bag(alone(session, source.table(), KEPT))
+    whole = alone(session, source.table(), SLIDE)
+    assert bag(written(out / "slide")) == bag(until(whole, ended.watermark)) and ended.watermark > 20 * SECOND
+    again = written(out / "again")
+    assert bag(again) == bag(whole.filter(pc.greater_equal(whole["ts"], pc.min(again["ts"])))) and len(again) > 20
+    counts, always = written(out / "counts"), alone(session, source.table(), COUNTS)
+    first = min(counts["ts"].to_pylist())
+    assert shown(counts, first) == shown(always, first) and len(counts) > 20
+    batches = sorted(int(p.name.partition("=")[2]) for p in (out / "news").glob("batch=*"))
+    news = alone(session, pa.concat_tables(pq.read_table(source.path / f"{b:04d}.parquet") for b in batches), NEWS)
+    assert batches == list(range(run.first_of("news"), batches[-1] + 1))
+    upto = session.queries["news"].metrics().watermark
+    assert bag(written(out / "news")) == bag(until(news, upto)) and len(news) > 10
 
 
 def test_an_add_that_fails_leaves_the_others_running(

@@ -72,7 +72,7 @@ def fold_panes(
             columns[partial_name(name, part)] = made
     partials = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
     folded = Batch(partials, batch.ts[first], batch.exp[first])
-    return folded if (folded.ts[1:] >= folded.ts[:-1]).all() else folded.take(np.argsort(folded.ts, kind="stable"))
+    return folded.in_time()
 
 
 def _sum_words(rows: pa.RecordBatch, ids: Ints, count: int, wanted: Wanted) -> dict[str, Words]:

@@ -19,7 +19,7 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.local.query import open_stream, open_table
 from muntin.local.readers import Input
-from muntin.local.replay import Replay, Told
+from muntin.local.replay import OnProgress, Replay
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.plan.windows import QueryOptions
 
@@ -95,7 +95,7 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 @contextmanager
-def progress(out: TextIO, label: str) -> Iterator[Told | None]:
+def progress(out: TextIO, label: str) -> Iterator[OnProgress | None]:
     """What a replay calls to show a bar of the rows that are done: on a terminal alone, None elsewhere."""
     if not out.isatty():
         yield None
@@ -105,7 +105,7 @@ def progress(out: TextIO, label: str) -> Iterator[Told | None]:
     with Progress(*columns, console=Console(file=out), transient=True) as bar:
         task = bar.add_task(label, total=None, visible=False)
 
-        def told(done: int, total: int) -> None:
+        def moved_on(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, visible=True)
 
-        yield told
+        yield moved_on

@@ -52,7 +52,7 @@ def run_in_process(asked: Asked) -> None:
 
     replay = replay_of(asked.text, asked.inputs, query_options(asked.options))
     plan = replay.plan
-    with progress(sys.stderr, "muntin") as replay.told:
+    with progress(sys.stderr, "muntin") as replay.on_progress:
         if asked.output is not None and not asked.limit:
             rows = None
             tables = (ordered(table, plan) for table in replay.results() if len(table))

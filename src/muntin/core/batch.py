@@ -44,6 +44,12 @@ class Batch:
         """The rows where ``mask`` is true; the batch itself when all are."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
+    def in_time(self) -> Batch:
+        """The rows in order of ``ts``, those of one instant as they stand; the batch itself where they are in order."""
+        if (self.ts[1:] >= self.ts[:-1]).all():
+            return self
+        return self.take(np.argsort(self.ts, kind="stable"))
+
     def with_columns(self, columns: pa.RecordBatch) -> Batch:
         return Batch(columns, self.ts, self.exp, self.sign)
 

@@ -8,7 +8,8 @@ the user says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from typing import Literal as OneOf
@@ -82,6 +83,12 @@ class DurablePlan:
     vertices: Mapping[str, DurableVertex] = field(default_factory=dict)
     queries: Mapping[str, DurableQuery] = field(default_factory=dict)
 
+
+    def readable(self) -> Iterator[QueryPlan]:
+        """The plans of its queries; of another release's, those that this one can read."""
+        for query in self.queries.values():
+            with suppress(StoreError):
+                yield decode(query.plan)
 
     def filling(self, name: str) -> Since:
         """Since when the youngest state of a query fills."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from muntin.core.errors import StoreError
-from muntin.dataflow.codec import decode
 from muntin.dataflow.durable import DurablePlan, DurableVertex, Since
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
 from muntin.dataflow.routes import Everywhere, Here, Split
@@ -58,11 +56,7 @@ class KeptRows:
 def kept_rows(plan: DurablePlan) -> tuple[KeptRows, ...]:
     """What the vertices of a durable plan keep of streams, each once."""
     found: dict[tuple[str, str], KeptRows] = {}
-    for query in plan.queries.values():
-        try:
-            graph: QueryPlan = decode(query.plan)
-        except StoreError:  # of another release: nothing is known of it
-            continue
+    for graph in plan.readable():
         for vertex in graph.vertices:
             if vertex.id in plan.vertices:
                 for kept in _kept(graph, vertex, since_of(plan.vertices[vertex.id])):

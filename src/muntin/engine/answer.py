@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.core.errors import ConfigError, DataError
 from muntin.dataflow.graph import QueryPlan
@@ -25,7 +26,7 @@ def present_answer(plan: QueryPlan, changes: pa.Table) -> pa.Table:
     rows = changes.combine_chunks().to_batches()
     whole = rows[0] if rows else pa.RecordBatch.from_pylist([], plan.result_schema.to_arrow())
     columns = whole.select(whole.schema.names[: len(plan.schema)])
-    come = np.asarray(whole.column(len(plan.schema) + 1).to_pylist()) == "+"
+    come = np.asarray(pc.equal(whole.column(len(plan.schema) + 1), "+").to_numpy(zero_copy_only=False), bool)
     ids, count, first = key_ids(columns.columns, whole.num_rows)
     there = np.bincount(ids, weights=np.where(come, 1, -1), minlength=count).astype(np.int64)
     if (there < 0).any():

@@ -54,8 +54,7 @@ def from_wire(vertex: Vertex, rows: pa.RecordBatch) -> Batch:
     if vertex.is_source:
         return Batch(columns, ts, ts)
     sign = buffer_values(rows.column(SIGN), np.int8) if vertex.signed else None
-    batch = Batch(columns, ts, buffer_values(rows.column(EXP), np.int64), sign)
-    return batch if (ts[1:] >= ts[:-1]).all() else batch.take(np.argsort(ts, kind="stable"))
+    return Batch(columns, ts, buffer_values(rows.column(EXP), np.int64), sign).in_time()
 
 
 def results_of(graph: Graph, rows: Mapping[int, Batch], times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:

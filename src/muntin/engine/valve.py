@@ -45,7 +45,3 @@ class Valve:
         seed = np.full(len(rows), zlib.crc32(stream.encode()), np.int64)  # streams are not sampled alike
         columns = [pa.array(seed), pa.array(rows.ts), *(rows.columns.column(n) for n in names)]
         return hash_columns(columns, len(rows)).view(np.uint64) < np.uint64(share * 2**64)
-
-
-OPEN = Valve()
-"""Admits every row."""

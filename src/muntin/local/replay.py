@@ -22,7 +22,7 @@ from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import columns_of
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with the rows that went through so far, and how many there are."""
 
 
@@ -33,7 +33,7 @@ class Replay:
 
     plan: QueryPlan
     inputs: Mapping[str, tuple[Input, Schema]]
-    told: Told | None = None
+    on_progress: OnProgress | None = None
     losses: Losses = field(default_factory=Losses)
 
     def results(self) -> Iterator[pa.Table]:
@@ -49,8 +49,8 @@ class Replay:
             yield pipeline.push_all(batch, until=until)[0]
             done += sum(len(chunk.ts) for chunk in step.values())
             batch = {}
-            if self.told is not None:
-                self.told(done, total)
+            if self.on_progress is not None:
+                self.on_progress(done, total)
         if batch:  # static tables alone
             yield pipeline.push(batch)
         yield pipeline.finish()

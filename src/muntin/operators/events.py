@@ -52,7 +52,7 @@ def events_of(
     plus = Batch.concat([now, *(as_batch(r, schema) for r in waited)])
     minus = Batch.concat([now.where(now.exp < ctx.high), *(as_batch(r, schema) for r in left)])
     both = Batch.concat([_weighted(minus, minus.exp, -1), _weighted(plus, plus.ts, 1)])
-    return both if (both.ts[1:] >= both.ts[:-1]).all() else both.take(np.argsort(both.ts, kind="stable"))
+    return both.in_time()
 
 
 def _merge(state: ShardState, structure: str, ctx: Context, needless: Needless | None) -> None:

@@ -125,4 +125,4 @@ def _emitted(batch: Batch, entered: tuple[pa.RecordBatch, Ints, Ints], gone: pa.
     ts, exp = np.append(enters, at), np.append(leaves, np.full(len(at), FOREVER, np.int64))
     sign = np.repeat(np.array([1, -1], np.int8), [len(enters), len(at)])
     columns = concat_rows([rows, gone]).drop_columns([START, EXP]).select(batch.columns.schema.names)
-    return Batch(columns, ts, exp, sign).take(np.argsort(ts, kind="stable"))
+    return Batch(columns, ts, exp, sign).in_time()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
 from muntin.state.shard_state import ShardState
@@ -12,7 +10,7 @@ from muntin.state.window_rows import as_batch, entering, insert, stored
 
 def held_back(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
     """Rows whose instant this step answers, in order of time, those that waited first; later ones wait."""
-    return in_time(due_rows(state, structure, batch, ctx))
+    return due_rows(state, structure, batch, ctx).in_time()
 
 
 def due_rows(state: ShardState, structure: str, batch: Batch, ctx: Context) -> Batch:
@@ -25,9 +23,3 @@ def due_rows(state: ShardState, structure: str, batch: Batch, ctx: Context) -> B
         batch = batch.where(~late)
     state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
     return Batch.concat([*(as_batch(r, schema) for r in waited), batch])
-
-
-def in_time(batch: Batch) -> Batch:
-    """The rows in order of time; the batch itself where they are."""
-    ordered = (batch.ts[1:] >= batch.ts[:-1]).all()
-    return batch if ordered else batch.take(np.argsort(batch.ts, kind="stable"))

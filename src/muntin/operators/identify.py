@@ -82,8 +82,7 @@ def _signed(op: Identify, state: ShardState, batch: Batch, ctx: Context) -> Batc
         Batch(rows, at, forever(len(at)), np.full(len(at), sign, np.int8))
         for rows, at, sign in ((left, gone.ts, -1), (fresh, come.ts, 1))
     ]
-    whole = Batch.concat(out)
-    return whole.take(np.argsort(whole.ts, kind="stable"))
+    return Batch.concat(out).in_time()
 
 
 def _oldest(op: Identify, there: pa.RecordBatch, gone: Batch) -> pa.RecordBatch:

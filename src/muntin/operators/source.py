@@ -42,8 +42,8 @@ class Source(Described):
 
     def words(self, show: Show) -> str:
         where = "" if self.keep == TRUE else f" where {show(self.keep)}"
-        told = f"{self.stream.name}{where}: {', '.join(show(e) for _, e in self.columns) or 'event times'}"
+        text = f"{self.stream.name}{where}: {', '.join(show(e) for _, e in self.columns) or 'event times'}"
         share = self.stream.sample
         if share is None or share == 1:
-            return told
-        return f"{told}; {share:.3g} of its rows admitted, answers are not exact"
+            return text
+        return f"{text}; {share:.3g} of its rows admitted, answers are not exact"

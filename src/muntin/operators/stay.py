@@ -70,8 +70,7 @@ def stay(op: Stay, state: ShardState, rows: Batch, parts: Batch, ctx: Context) -
     add_live(state, "live", left, hash_columns(left.select(names).columns, len(end)), -1, ctx.high)
     plus = Batch(come.columns, come.ts, come.exp, np.ones(len(come), np.int8))
     minus = Batch(left.select(come.columns.schema.names), end, int64s(left, EXP), np.full(len(end), -1, np.int8))
-    whole = Batch.concat([plus, minus.where(minus.ts < minus.exp)])
-    return whole.take(np.argsort(whole.ts, kind="stable"))
+    return Batch.concat([plus, minus.where(minus.ts < minus.exp)]).in_time()
 
 
 def _end(rows: pa.RecordBatch, gone: pa.RecordBatch, at: Ints) -> Ints:

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muntin.dataflow.durable import DurablePlan, Since
-from muntin.dataflow.measured import Kept
 from muntin.engine.clocks import CLOCKS
-from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.snapshots import open_checkpoint
-from muntin.state.pane_store import PaneStore
 from muntin.state.shard_state import ShardState
 
 
@@ -64,26 +61,6 @@ def inspect(path: str) -> CheckpointState:
     }
     version = None if held is None else held.version
     return CheckpointState(found.path, version, found.planned, plan.version, queries, vertices, clocks)
-
-
-def kept_by(found: Checkpoint, plan: DurablePlan) -> tuple[list[Kept], Mapping[str, Any]]:
-    """What the vertices of a plan keep in the newest whole version, and the clocks by stream."""
-    kept: list[Kept] = []
-    clocks: dict[str, Any] = {}
-    if found.query_id is None:
-        return kept, clocks
-    for level in sorted({v.level for v in plan.vertices.values()} | {0}):
-        store = PaneStore.open(found.store, found.query_id, level)
-        for name in store.manifest_names().get(found.next_batch - 1, []):
-            for cell, state in store.read_manifest(name).cells().items():
-                id = cell.rpartition("/")[0]
-                if id == CLOCKS:
-                    clocks |= state.heads.get("clocks", {})
-                chunks: dict[str, list[Mapping[str, int]]] = {}
-                for entry in state.chunks:
-                    chunks.setdefault(entry.structure, []).append(entry.meta)
-                kept.append(Kept(id, state.heads, chunks))
-    return kept, clocks
 
 
 def _vertices(plan: DurablePlan) -> list[VertexState]:

@@ -12,11 +12,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from muntin.core.errors import ConfigError, StoreError
 from muntin.core.version import VERSION
-from muntin.dataflow.codec import decode
 from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp, newest_before, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.joining_in import never_exact
-from muntin.dataflow.measured import measured
+from muntin.dataflow.measured import kept_of, measured
+from muntin.engine.clocks import CLOCKS
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.spark.cells import DriverStore, fingerprint
@@ -25,7 +25,6 @@ from muntin.spark.control import sources_are_named
 from muntin.spark.durable_file import read_plans, write_plans
 from muntin.spark.feeds import StreamPlan
 from muntin.spark.fill import Added, add_cells
-from muntin.spark.inspect import kept_by
 from muntin.spark.late_output import with_late
 from muntin.spark.pipeline import all_streaming, plan_pipeline, with_store
 from muntin.spark.sinks import Sink, paths_apart, share_out
@@ -114,7 +113,7 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
-    known = _measured(found, before) if before and job.asked.keys() - before.queries.keys() else None
+    known = _measured(found, before, stored) if before and job.asked.keys() - before.queries.keys() else None
     taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
     filled = _filled(job, taken, before, found, stored)
     taken = taken if filled is None else filled.taken
@@ -148,10 +147,13 @@ def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
     return time.time_ns() // 1000, marks
 
 
-def _measured(found: Checkpoint, before: DurablePlan) -> Statistics:
-    """The statistics that the newest state of a checkpoint holds, for queries that are new."""
-    kept, clocks = kept_by(found, before)
-    return measured((decode(q.plan) for q in before.queries.values()), kept, clocks)
+def _measured(found: Checkpoint, before: DurablePlan, stored: Sequence[DurablePlan]) -> Statistics | None:
+    """The statistics that the newest state of a checkpoint holds, for queries that are new; None where it has none."""
+    held = snapshot_of(found, stored, rows=False)
+    if held is None:
+        return None
+    cells = {f"{vertex}/{shard}": state for vertex, shards in held.cells.items() for shard, state in shards.items()}
+    return measured(before.readable(), kept_of(cells), held.of(CLOCKS)[0].heads.get("clocks", {}))
 
 
 def _filled(
