@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from muntin.state import files
 from muntin.state.collect import collect
 from muntin.state.open_files import OPEN, OpenFiles
 from muntin.state.pane_store import PaneStore
@@ -18,12 +16,7 @@ QUERY = "0b5e7c1e-5f0e-4ef7-9e5c-1d6b0a0a3f12"
 WINDOW = 6
 
 
-@pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(files.os, "fsync", lambda handle: None)
-    OPEN.forget()
-    yield
-    OPEN.forget()
+pytestmark = pytest.mark.usefixtures("fresh_process")
 
 
 def deleted() -> int:
