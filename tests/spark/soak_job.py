@@ -26,6 +26,13 @@ def rate(spark: Any) -> Any:
     return source.load().selectExpr("timestamp AS ts", "value % 20 AS k", "value % 5000 AS v")
 
 
+def live_heap(spark: Any) -> float:
+    """Megabytes that the JVM's objects take after a collection: what it reserves depends on when it last collected."""
+    spark._jvm.System.gc()
+    runtime = spark._jvm.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20
+
+
 def main(where: Path, seconds: float) -> None:
     from muntin.session import Session, local_spark
 
@@ -45,14 +52,16 @@ def main(where: Path, seconds: float) -> None:
     run = session.start(str(where / "cp"), "500 milliseconds")
     while run.metrics() is None and not run.await_termination(0.5):
         pass
-    end, last = time.monotonic() + seconds, -1
+    end, last, collect = time.monotonic() + seconds, -1, 0.0
     with open(where / "batches", "w", buffering=1) as out:
         while time.monotonic() < end and not run.await_termination(0.1):
             progress = run.query.lastProgress
             if progress is not None and progress["batchId"] > last:
                 last = progress["batchId"]
-                took = progress["durationMs"].get("triggerExecution")
-                out.write(json.dumps({"batch": last, "ms": took, "lag": run.metrics().lag}) + "\n")
+                line = {"batch": last, "ms": progress["durationMs"].get("triggerExecution"), "lag": run.metrics().lag}
+                if time.monotonic() > collect:
+                    line["heap"], collect = live_heap(spark), time.monotonic() + 4
+                out.write(json.dumps(line) + "\n")
     run.stop()
     (where / "end").write_text(json.dumps({"results": run.metrics().results, "batches": run.metrics().batches}))
     spark.stop()
