@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -121,8 +122,30 @@ def test_children_are_ended_whatever_they_ignore() -> None:
     assert len(known) == 2 and not [p for p in known if lives(p)]
 
 
+WAITING = """
+import logging, select, subprocess, threading
+from muntin.cli.ending import guarded
+logging.basicConfig()
+def wait():
+    select.select([child.stdout], [], [])
+    logging.getLogger("py4j.java_gateway").error("the other end is gone")
+with guarded():
+    child = subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE)
+    thread = threading.Thread(target=wait)
+    thread.start()
+    logging.getLogger("py4j.java_gateway").error("before the end")
+thread.join()
+"""
+
+
+def test_who_waits_for_the_jvm_at_the_end_says_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", WAITING], env=ENV, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == "ERROR:py4j.java_gateway:before the end\n"
+
+
 def test_nobody_else_takes_the_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "end_children", lambda: None)  # those of the test run stay
+    monkeypatch.setattr(logging.getLogger("py4j"), "level", logging.getLogger("py4j").level)
     before = signal.getsignal(signal.SIGINT)
     with guarded():
         mine = signal.getsignal(signal.SIGINT)

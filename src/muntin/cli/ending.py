@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -51,6 +52,8 @@ def guarded() -> Iterator[None]:
             try:
                 yield
             finally:
+                # Threads that wait for an answer of the JVM log that it is gone: that is what is wanted here.
+                logging.getLogger("py4j").setLevel(logging.CRITICAL)
                 end_children()
     finally:
         signal.signal = _set
