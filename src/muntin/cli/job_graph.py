@@ -9,8 +9,8 @@ from muntin.cli.streams import inputs_of, offline_catalog
 from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import explain_graph
-from muntin.dataflow.graph import Graph
 from muntin.dataflow.planner import plan_queries
+from muntin.dataflow.sharing.rules import shared_graph
 from muntin.plan.catalog import Catalog
 
 
@@ -29,7 +29,7 @@ def _offline(job: Job, catalog: Catalog, form: str) -> str:
     for part in job.queries:
         text = CONTEXT.reading(job.text(part), wiring.origin(job, part))
         bound.append(bind(text, catalog, query_options(wiring.options_of(part))))
-    return explain_graph(form, Graph.of(plan_queries(bound)), [part.name for part in job.queries])
+    return explain_graph(form, shared_graph(plan_queries(bound)), [part.name for part in job.queries])
 
 
 def _on_spark(job: Job, form: str) -> str:

@@ -19,8 +19,9 @@ from muntin.core.time import instant_text
 from muntin.dataflow.builder import Places, Spread
 from muntin.dataflow.codec import decode, encode
 from muntin.dataflow.explain.words import words_of
-from muntin.dataflow.graph import Graph, QueryPlan, Vertex
+from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.rules import shared_graph
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
 from muntin.optimizer.statistics import Statistics
@@ -252,7 +253,7 @@ def _durable(
     version: str,
     statistics: Mapping[str, Statistics],
 ) -> DurablePlan:
-    graph = Graph.of(list(plans.values()))
+    graph = shared_graph(list(plans.values()))
     known, spread = before.vertices if before else {}, dict(places.items())
     vertices = {}
     for number in graph.stateful:

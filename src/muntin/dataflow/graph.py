@@ -110,6 +110,10 @@ class QueryPlan:
     """The root's columns that ``schema`` names, where it has more (none named: all of them)."""
     order: OrderKeys = ()
     """How the results of one instant are ordered (ORDER BY ... LIMIT), over the root's columns."""
+    sharing: tuple[tuple[str, bool], ...] = field(default=(), compare=False)
+    """By id of a vertex with state, in which form a checkpoint keeps it: inside what several queries share (True), even
+    if this one is alone now, or as a vertex of its own (False). Those that are not listed are for the rules to settle
+    (``dataflow.sharing``)."""
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
@@ -181,12 +185,26 @@ class Channel:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What a rule let several queries share, for EXPLAIN. ``vertex``: id of what they share; ``plans``: their numbers;
+    ``inside``: ids of the vertices with state that it stands for; ``saved``: what that spares, in words."""
+
+    rule: str
+    vertex: str
+    plans: tuple[int, ...]
+    inside: tuple[str, ...]
+    saved: str
+
+
+@dataclass(frozen=True)
 class Graph:
-    """All queries together. ``roots``: the vertex of each plan in ``plans``; equal vertices are there once."""
+    """All queries together. ``roots``: the vertex of each plan in ``plans``; equal vertices are there once; ``shared``:
+    what rules made of vertices that are not equal (``dataflow.sharing``)."""
 
     vertices: tuple[Vertex, ...]
     roots: tuple[int, ...]
     plans: tuple[QueryPlan, ...]
+    shared: tuple[Shared, ...] = ()
 
     @staticmethod
     def of(plans: Sequence[QueryPlan]) -> Graph:

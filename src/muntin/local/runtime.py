@@ -13,8 +13,9 @@ from muntin.core.allocation import keep_memory, release_excess
 from muntin.core.batch import concat_rows
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header, largest
-from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.routes import Route, Split, route
+from muntin.dataflow.sharing.rules import shared_graph
 from muntin.engine.clocks import CLOCKS, Times, advance, answered
 from muntin.engine.late import LateInput, late_rows, readers_of
 from muntin.engine.level import LevelOutput, hot_keys
@@ -46,7 +47,7 @@ class LocalPipeline:
         keep_memory()
         plans = (queries,) if isinstance(queries, QueryPlan) else tuple(queries)
         self.query, self.shards, self.meter = plans[0], shards, meter
-        self.graph = Graph.of(plans)
+        self.graph = shared_graph(plans)
         self.states = [{v: ShardState() for v in self.graph.stateful} for _ in range(shards)]
         self.clocks = [ShardState() for _ in range(shards)]
         self.bad = self.shed = 0

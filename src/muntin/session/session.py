@@ -15,7 +15,7 @@ from muntin.cql.binder import bind
 from muntin.cql.options import Duration, microseconds, query_options
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange
-from muntin.dataflow.graph import Graph
+from muntin.dataflow.sharing.rules import shared_graph
 from muntin.local.history import fill
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
@@ -289,7 +289,7 @@ class Session:
             if not self.queries:
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
-            graph = Graph.of([q.plan(places) for q in self.queries.values()])
+            graph = shared_graph([q.plan(places) for q in self.queries.values()])
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from muntin.core.errors import ConfigError
 from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.dataflow.sharing.rules import shared_graph
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.table_feed import TableFeed
 from muntin.plan.catalog import Stream
@@ -34,7 +35,7 @@ def plan_pipeline(
     distinct: dict[str, tuple[str, QueryPlan]] = {}
     for name, query in queries.items():
         distinct.setdefault(query.signature, (name, query))
-    graph = Graph.of([q for _, q in distinct.values()])
+    graph = shared_graph([q for _, q in distinct.values()])
     plans = plan_feeds(streams, graph)
     spec = PipelineSpec(
         streams=tuple(streams),
