@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 import muntin
+from muntin.cli.archive import archive
 from muntin.cli.ending import guarded
 from muntin.cli.failures import CONTEXT, FAILED, OK, reported
 from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
@@ -31,6 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(archive, name="archive")
 
 JobOption = Annotated[Path | None, typer.Option("--job", help="Take streams and tables from this job file.")]
 StreamOption = Annotated[

@@ -13,7 +13,10 @@ import re
 import signal
 from dataclasses import dataclass
 
-POINTS = ("chunks:before", "chunks:after", "manifest:before", "manifest:after")
+POINTS = (
+    "chunks:before", "chunks:after", "manifest:before", "manifest:after",
+    "archive:files", "archive:before", "archive:after",
+)  # fmt: skip
 _FORM = re.compile(r"(?P<name>\w+:\w+):(?P<at>\d+)(:(?P<counter>.+))?\Z")
 
 

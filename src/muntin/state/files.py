@@ -25,6 +25,9 @@ from muntin.core.errors import StoreError
 _ATOMIC_PUT = ("s3", "gcs", "abfs")
 """Kinds of ``pyarrow.fs`` (object stores) where a file appears only when it is whole; elsewhere it is renamed."""
 
+PANE_STORE = "the pane store"
+"""What messages call the files, where callers say nothing else."""
+
 CACHE_BYTES = 16 * 2**30
 """How much of a remote store a machine keeps on its own disk."""
 
@@ -53,9 +56,10 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class LocalFiles:
-    """A directory of this machine, or a shared one that is mounted on every machine."""
+    """A directory of this machine, or a shared one that is mounted on every machine. ``what``: in messages."""
 
     root: str
+    what: str = PANE_STORE
 
     def put(self, path: str, parts: Iterable[Any]) -> None:
         target = self.where(path)
@@ -73,15 +77,15 @@ class LocalFiles:
             with suppress(OSError):
                 os.unlink(temp)
             if isinstance(e, OSError):
-                raise write_error(target, e) from e
+                raise write_error(target, e, self.what) from e
             raise
 
     def read(self, path: str) -> bytes:
-        with reading(self.where(path)):
+        with reading(self.where(path), self.what):
             return Path(self.where(path)).read_bytes()
 
     def names(self, directory: str) -> list[str]:
-        with suppress(FileNotFoundError), reading(self.where(directory)):
+        with suppress(FileNotFoundError), reading(self.where(directory), self.what):
             return sorted(os.listdir(self.where(directory)))
         return []
 
@@ -89,7 +93,7 @@ class LocalFiles:
         return self.where(path)
 
     def delete(self, path: str) -> bool:
-        with writing(self.where(path)):
+        with writing(self.where(path), self.what):
             try:
                 os.unlink(self.where(path))
             except FileNotFoundError:
@@ -121,6 +125,7 @@ class ArrowFiles:
     root: str
     cache: str
     _downloads: list[int] = field(default_factory=lambda: [0], compare=False, repr=False)
+    what: str = PANE_STORE
 
     def put(self, path: str, parts: Iterable[Any]) -> None:
         target = self.where(path)
@@ -140,17 +145,17 @@ class ArrowFiles:
                 with suppress(OSError):
                     self.fs.delete_file(temp)
             if isinstance(e, OSError):
-                raise write_error(target, e) from e
+                raise write_error(target, e, self.what) from e
             raise
 
     def read(self, path: str) -> bytes:
-        with reading(self.where(path)), self.fs.open_input_stream(self.where(path)) as f:
+        with reading(self.where(path), self.what), self.fs.open_input_stream(self.where(path)) as f:
             data: bytes = f.read()
         return data
 
     def names(self, directory: str) -> list[str]:
         chosen = pafs.FileSelector(self.where(directory), allow_not_found=True)
-        with reading(self.where(directory)):
+        with reading(self.where(directory), self.what):
             return sorted(info.base_name for info in self.fs.get_file_info(chosen))
 
     def local(self, path: str) -> str:
@@ -164,7 +169,7 @@ class ArrowFiles:
         return copy
 
     def delete(self, path: str) -> bool:
-        with writing(self.where(path)):
+        with writing(self.where(path), self.what):
             try:
                 self.fs.delete_file(self.where(path))
             except FileNotFoundError:
@@ -193,24 +198,24 @@ def trim_cache(directory: str, limit: int) -> int:
     return gone
 
 
-def files_at(root: str) -> Files:
+def files_at(root: str, what: str = PANE_STORE) -> LocalFiles | ArrowFiles:
     """The files under ``root``: a path, or a URI such as ``hdfs://host/path``, ``s3://bucket/path``, ``gs://...``.
 
     Copies of remote files go under ``MUNTIN_CACHE`` (default: a directory of the user under the temporary directory).
     """
     if "://" not in root or root.startswith("file://"):
-        return LocalFiles(os.path.abspath(root.removeprefix("file://")))
+        return LocalFiles(os.path.abspath(root.removeprefix("file://")), what)
     try:
         fs, path = pafs.FileSystem.from_uri(root)
     except (pa.ArrowInvalid, OSError) as e:
         raise StoreError(
-            f"cannot reach the pane store at {root!r}: {e}; give a path or a URI that pyarrow.fs knows"
+            f"cannot reach {what} at {root!r}: {e}; give a path or a URI that pyarrow.fs knows"
         ) from e
     default = os.path.join(tempfile.gettempdir(), f"muntin-cache-{os.getuid()}")
-    return ArrowFiles(fs, path.rstrip("/"), os.environ.get("MUNTIN_CACHE", default))
+    return ArrowFiles(fs, path.rstrip("/"), os.environ.get("MUNTIN_CACHE", default), what=what)
 
 
-def write_error(path: str, e: OSError, what: str = "the pane store") -> StoreError:
+def write_error(path: str, e: OSError, what: str = PANE_STORE) -> StoreError:
     """What a failed write means for the user. ``what`` was written: the pane store, the checkpoint, ..."""
     match e.errno:
         case errno.ENOSPC | errno.EDQUOT:
@@ -228,7 +233,7 @@ def write_error(path: str, e: OSError, what: str = "the pane store") -> StoreErr
     )
 
 
-def read_error(path: str, e: OSError, what: str = "the pane store") -> StoreError:
+def read_error(path: str, e: OSError, what: str = PANE_STORE) -> StoreError:
     """What it means that something is there, but cannot be read."""
     return StoreError(
         f"cannot read from {what}: {path} ({_reason(e)}). Nothing was changed; check its permissions and its file "
@@ -241,7 +246,7 @@ def _reason(e: OSError) -> str:
 
 
 @contextmanager
-def writing(path: str, what: str = "the pane store") -> Iterator[None]:
+def writing(path: str, what: str = PANE_STORE) -> Iterator[None]:
     """Turns an OSError into the StoreError that says what it means."""
     try:
         yield
@@ -250,7 +255,7 @@ def writing(path: str, what: str = "the pane store") -> Iterator[None]:
 
 
 @contextmanager
-def reading(path: str, what: str = "the pane store") -> Iterator[None]:
+def reading(path: str, what: str = PANE_STORE) -> Iterator[None]:
     """The same for reads; a file that is not there stays a FileNotFoundError."""
     try:
         yield

@@ -1,0 +1,183 @@
+"""What an update changes: Algorithm 1 of Golab (2006), 4.3.1, over directories of blocks.
+
+Rows that have come since the last update go to the row of sub-indices of their slot; rows that have expired leave the
+column of theirs. Which sub-indices those are is read from the directory (the least expiry in each), which is the
+thesis' meta-index over time ranges; with lifetimes that vary they are ``G + E - 1``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.archive.layout import Layout, slots
+from muntin.archive.manifest import BUFFER, Design
+from muntin.archive.segments import Entry, Files, directory_of, read_blocks, write_segment
+from muntin.archive.wanted import instants, numbers
+
+SEGMENTS = 16
+"""A sub-index that is not rebuilt, and the buffer, have at most so many files; then they become one."""
+
+Place = tuple[int, int]
+"""A layout's number and a sub-index of it."""
+
+
+@dataclass
+class Changes:
+    """What an update has done: new blocks, what stays of the old ones, and counts."""
+
+    design: Design
+    kept: list[pa.Table] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    touched: set[Place] = field(default_factory=set)
+    rewritten: set[Place] = field(default_factory=set)
+    inserted: int = 0
+    expired: int = 0
+    read: int = 0
+
+    def directory(self) -> pa.Table:
+        """The directory after the update."""
+        new = directory_of(self.entries, self.design.schema.field(self.design.key).type)
+        return pa.concat_tables([*self.kept, new]).combine_chunks()
+
+    @property
+    def written(self) -> int:
+        """Bytes of new blocks."""
+        return sum(e["bytes"] for e in self.entries)
+
+
+def load(files: Files, blocks: pa.Table, design: Design) -> pa.Table:
+    """All rows of some blocks."""
+    wanted: dict[str, list[int]] = {}
+    for name, block in zip(blocks["file"].to_pylist(), blocks["block"].to_pylist(), strict=True):
+        wanted.setdefault(name, []).append(block)
+    parts = [read_blocks(files, name, at).cast(design.schema) for name, at in wanted.items()]
+    return pa.concat_tables(parts) if parts else design.schema.empty_table()
+
+
+def places(blocks: pa.Table) -> NDArray[np.int64]:
+    """Layout and sub-index of each block, as one number."""
+    found: NDArray[np.int64] = numbers(blocks, "layout").astype(np.int64) * (1 << 32) + numbers(blocks, "cell")
+    return found
+
+
+def advance(
+    files: Files, design: Design, blocks: pa.Table, fresh: pa.Table, before: int | None, boundary: int
+) -> Changes:
+    """The update at ``boundary``, the one before it at ``before``: insert what waits in the buffer and the ``fresh``
+    rows, take away what has expired. Cost: the sub-indices that change, one after the other in memory."""
+    changes = Changes(design)
+    waiting = numbers(blocks, "cell") == BUFFER
+    fresh = pa.concat_tables([load(files, blocks.filter(pa.array(waiting)), design), fresh])
+    changes.read += int(numbers(blocks.filter(pa.array(waiting)), "bytes").sum())
+    time, exp = instants(fresh.column(design.time)), instants(fresh.column(design.expiry))
+    due = time <= boundary
+    changes.expired += int((due & (exp <= boundary)).sum())
+    live = due & (exp > boundary)
+    inserts = split(design, fresh.filter(pa.array(live)), before)
+    changes.inserted = int(live.sum())
+    changes.entries += write_segment(files, design, 0, BUFFER, fresh.filter(pa.array(~due)))
+    indexed = blocks.filter(pa.array(~waiting))
+    where, least = places(indexed), numbers(indexed, "min_exp")
+    expiring = set(where[least <= boundary].tolist())
+    new = {_number(len(design.layouts) - 1, cell) for cell in inserts}
+    for number in sorted(expiring | new):
+        at = (number >> 32, number & 0xFFFFFFFF)
+        part = indexed.filter(pa.array(where == number))
+        arriving = inserts.get(at[1]) if at[0] == len(design.layouts) - 1 else None
+        _change(files, changes, at, part, arriving, boundary)
+    untouched = ~np.isin(where, sorted(expiring | new))
+    changes.kept.append(indexed.filter(pa.array(untouched)))
+    return changes
+
+
+def _number(layout: int, cell: int) -> int:
+    return layout * (1 << 32) + cell
+
+
+def split(design: Design, rows: pa.Table, before: int | None) -> dict[int, pa.Table]:
+    """Rows by the sub-index of the newest layout that they go to. A row that comes late belongs to the slot of the
+    update that takes it in."""
+    if not rows.num_rows:
+        return {}
+    inserted = slots(instants(rows.column(design.time)), design.every)
+    if before is not None:
+        inserted = np.maximum(inserted, before // design.every)
+    expires = slots(instants(rows.column(design.expiry)), design.every)
+    cells = design.layout.cells(inserted, expires, design.period)
+    order = np.argsort(cells, kind="stable")
+    edges = [0, *(np.flatnonzero(np.diff(cells[order])) + 1).tolist(), len(order)]
+    return {int(cells[order[start]]): rows.take(pa.array(order[start:end])) for start, end in pairwise(edges)}
+
+
+def _change(
+    files: Files, changes: Changes, at: Place, part: pa.Table, arriving: pa.Table | None, boundary: int
+) -> None:
+    """One sub-index: its blocks, what is inserted, and what expires."""
+    changes.touched.add(at)
+    layout: Layout = changes.design.layouts[at[0]]
+    if layout.update == "norebuild":
+        left = _freed(files, changes, part, boundary)
+        if _ragged(left, arriving):
+            _rebuild(files, changes, at, left, arriving, boundary)
+        else:
+            changes.kept.append(left)
+            if arriving is not None:
+                changes.entries += write_segment(files, changes.design, *at, arriving)
+        return
+    live_before = int(numbers(part, "live").sum())
+    stayed = _rebuild(files, changes, at, part, arriving, boundary)
+    changes.expired += live_before - stayed
+
+
+def _rebuild(
+    files: Files, changes: Changes, at: Place, part: pa.Table, arriving: pa.Table | None, boundary: int
+) -> int:
+    """Cluster a sub-index anew, with what arrives; returns how many of its own rows stay."""
+    own = load(files, part, changes.design)
+    changes.read += int(numbers(part, "bytes").sum())
+    own = own.filter(pa.array(instants(own.column(changes.design.expiry)) > boundary))
+    whole = own if arriving is None else pa.concat_tables([own, arriving])
+    changes.entries += write_segment(files, changes.design, *at, whole)
+    changes.rewritten.add(at)
+    return int(own.num_rows)
+
+
+def _freed(files: Files, changes: Changes, part: pa.Table, boundary: int) -> pa.Table:
+    """Blocks of a sub-index with their live rows counted anew, without those in which all have expired: these are
+    freed (a file goes when no block of it is left). Only the expiry column of blocks that lose rows is read."""
+    live, least = numbers(part, "live").copy(), numbers(part, "min_exp").copy()
+    for i in np.flatnonzero(least <= boundary).tolist():
+        gone = numbers(part, "max_exp")[i] <= boundary
+        name, block = part["file"][i].as_py(), part["block"][i].as_py()
+        exp = np.empty(0, np.int64)
+        if not gone:
+            exp = instants(read_blocks(files, name, [block], [changes.design.expiry]).column(0))
+            exp = exp[exp > boundary]
+        changes.expired += int(live[i]) - len(exp)
+        live[i], least[i] = len(exp), exp.min() if len(exp) else boundary
+    counted = part.set_column(part.column_names.index("live"), "live", pa.array(live))
+    counted = counted.set_column(part.column_names.index("min_exp"), "min_exp", pa.array(least))
+    return counted.filter(pa.array(live > 0))
+
+
+def _ragged(part: pa.Table, arriving: pa.Table | None) -> bool:
+    """Whether a sub-index that is not rebuilt has too many files, or more expired rows than live ones."""
+    if not part.num_rows:
+        return False
+    count = len(set(part["file"].to_pylist())) + (arriving is not None)
+    return count > SEGMENTS or int(numbers(part, "rows").sum()) > 2 * int(numbers(part, "live").sum())
+
+
+def buffered(files: Files, design: Design, blocks: pa.Table, rows: pa.Table) -> tuple[pa.Table, list[Entry]]:
+    """Rows beside those that wait for the next update: the directory that stays, and new blocks."""
+    waiting = numbers(blocks, "cell") == BUFFER
+    part = blocks.filter(pa.array(waiting))
+    if rows.num_rows and len(set(part["file"].to_pylist())) >= SEGMENTS:
+        rows = pa.concat_tables([load(files, part, design), rows])
+        blocks = blocks.filter(pa.array(~waiting))
+    return blocks, write_segment(files, design, 0, BUFFER, rows)
