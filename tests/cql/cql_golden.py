@@ -54,9 +54,19 @@ FLIGHTS = Schema.of(
     seq=pa.int64(), ok=pa.bool_(), day=pa.date32(), tags=pa.list_(pa.string()),
 )  # fmt: skip
 WEATHER = Schema.of(ts=UTC, origin=pa.string(), wind=pa.float64(), code=pa.int64())
+PAGE = pa.struct([("url", pa.string()), ("size", pa.int32()), ("at", pa.struct([("zone", pa.string())]))])
+CLICKS = Schema.of(
+    ts=UTC, url=pa.string(), page=PAGE, tags=pa.list_(pa.string()), pages=pa.list_(PAGE),
+    m=pa.map_(pa.string(), pa.int64()),
+)  # fmt: skip
 BIDS = Schema.of(ts=pa.int64(), auction=pa.int64(), price=pa.int32())
 CATALOG = Catalog(
-    (Stream("flights", FLIGHTS, "ts"), Stream("weather", WEATHER, "ts", order=1), Stream("Bids", BIDS, "ts", order=2)),
+    (
+        Stream("flights", FLIGHTS, "ts"),
+        Stream("weather", WEATHER, "ts", order=1),
+        Stream("Bids", BIDS, "ts", order=2),
+        Stream("clicks", CLICKS, "ts", order=3),
+    ),
     (
         Table("airports", Schema.of(code=pa.string(), name=pa.string())),
         Table("fleet", Schema.of(carrier=pa.string(), planes=pa.int64()), "nrr"),

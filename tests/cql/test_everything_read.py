@@ -80,11 +80,11 @@ def removals(value: Any) -> Iterator[Any]:
     """Other values of an argument: less of it."""
     if isinstance(value, list):
         yield from (value[:-1], value[1:])
-    elif isinstance(value, bool | exp.Expr):
+    elif isinstance(value, bool | int | exp.Expr):
         yield None
 
 
-_SAYS_NOTHING = {("Identifier", "quoted"), ("TsOrDsToDate", "safe")}
+_SAYS_NOTHING = {("Identifier", "quoted"), ("TsOrDsToDate", "safe"), ("Bracket", "safe")}
 _REFUSED = {
     ("Column", "catalog"), ("Column", "db"), ("Count", "expressions"), ("Max", "expressions"), ("Min", "expressions"),
     ("In", "unnest"), ("Join", "method"), ("Join", "using"), ("StreamRef", "db"), ("StreamRef", "pivots"),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates.registry import listed
-from muntin.cql import functions, instead, literals
+from muntin.cql import functions, instead, literals, nested
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
 from muntin.cql.dialect import WRAPPERS, WstreamCall
@@ -63,6 +63,8 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.SafeAdd: ("try_add", ("this", "expression")), exp.SafeSubtract: ("try_subtract", ("this", "expression")),
     exp.SafeMultiply: ("try_multiply", ("this", "expression")), exp.SafeDivide: ("try_divide", ("this", "expression")),
     exp.AtTimeZone: ("at_time_zone", ("this", "zone")),
+    exp.ArraySize: ("size", ("this",)), exp.ArrayContains: ("array_contains", ("this", "expression")),
+    exp.MapContainsKey: ("map_contains_key", ("this", "key")), exp.MapKeys: ("map_keys", ("this",)),
     exp.ConvertTimezone: ("convert_timezone", ("source_tz", "target_tz", "timestamp")),
 }  # fmt: skip
 _TWO = ("this", "expression")
@@ -79,6 +81,7 @@ ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Is: _TWO, exp.NullSafeNEQ: _TWO, exp.Like: (*_TWO, "negate"), exp.ILike: (*_TWO, "negate"),
     exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
     exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
+    exp.Dot: _TWO, exp.Bracket: ("this", "expressions", "offset", "safe"),
 }  # fmt: skip
 """By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
 _AGGREGATE_HINTS = {
@@ -170,6 +173,11 @@ class ExprBinder:
                 return _literal(node)
             case exp.Cast():
                 return self._cast(node)
+            case exp.Dot(expression=exp.Identifier() as name):
+                return nested.field_of(self.bind(node.this), name.name)
+            case exp.Bracket(expressions=[at]):
+                parts = self.bind(node.this), self.bind(at)
+                return nested.element_at(parts) if node.args.get("offset") else nested.subscript(*parts)
             case exp.Query() if self.subqueries is not None:
                 return self.subqueries.scalar(node)
             case _ if function_name(node, self.catalog) is not None:
@@ -247,7 +255,9 @@ class ExprBinder:
         alias = None if node.table else self.aliases.get(node.name.lower())
         if alias is not None:
             return replace(self, aliases={}).bind(alias)
-        return self.scope.resolve(node)
+        column, fields = self.scope.path(node)
+        found: Expr = column
+        return reduce(nested.field_of, fields, found)
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         if self.aggregates is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from muntin.cql import nested
 from muntin.cql.coerce import coerce, common_type
 from muntin.cql.date_formats import date_format
 from muntin.cql.operators import (
@@ -246,6 +247,14 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "from_utc_timestamp": (2, 2, from_utc_timestamp),
     "to_utc_timestamp": (2, 2, to_utc_timestamp),
     "convert_timezone": (2, 3, convert_timezone),
+    "get": (2, 2, nested.get),
+    "element_at": (2, 2, nested.element_at),
+    "try_element_at": (2, 2, nested.element_at),
+    **dict.fromkeys(("size", "array_size", "cardinality"), (1, 1, nested.size)),
+    "array_contains": (2, 2, nested.array_contains),
+    "map_contains_key": (2, 2, nested.map_contains_key),
+    "map_keys": (1, 1, nested.map_keys),
+    "map_values": (1, 1, nested.map_values),
     **{name: (1, 1, part(name)) for name in DATE_PARTS + CLOCK_PARTS},
 }
 

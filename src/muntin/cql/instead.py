@@ -19,11 +19,13 @@ _SESSIONS = (
 )
 _JSON = (
     "texts of JSON are not taken apart here: do it in the DataFrame that is registered, as in "
-    "df.withColumn('a', get_json_object('doc', '$.a')), or give the source a schema"
+    "df.withColumn('a', get_json_object('doc', '$.a')), with columns = { a = \"get_json_object(doc, '$.a')\" } of a "
+    "job file's stream, or with its decode = \"json\" and a schema; encode = \"json\" of a sink makes JSON of results"
 )
 _ARRAYS = (
-    "arrays, maps and structs are not taken apart here: do it in the DataFrame that is registered, as in "
-    "df.withColumn('first', df.s[0])"
+    "nested values are taken apart here (s.field, x[0], m['key'], SIZE, ARRAY_CONTAINS), not made or turned into rows: "
+    "do that in the DataFrame that is registered, as in df.withColumn('tag', explode('tags')), or with columns = "
+    "{ tag = \"explode(tags)\" } of a job file's stream"
 )
 _DAYS = "add to a timestamp, as in CAST(d AS TIMESTAMP) + INTERVAL 3 DAYS, and subtract two timestamps for an INTERVAL"
 _MONTHS = "add months as an INTERVAL, as in t + INTERVAL 1 MONTH, or group by DATE_TRUNC('MONTH', t)"
@@ -53,8 +55,8 @@ _BY_NAME: Mapping[str, str] = {
          "json_tuple", "parse_json"), _JSON
     ),
     **dict.fromkeys(
-        ("element_at", "try_element_at", "explode", "posexplode", "array_size", "cardinality", "array_contains",
-         "named_struct", "struct", "array", "map", "split", "flatten"), _ARRAYS
+        ("explode", "explode_outer", "posexplode", "inline", "named_struct", "struct", "array", "map", "split",
+         "flatten", "transform"), _ARRAYS
     ),
     **dict.fromkeys(("date_add", "dateadd", "date_sub", "datediff", "date_diff", "timestampadd"), _DAYS),
     **dict.fromkeys(("timestampdiff", "timestamp_diff"), "subtract them, as in t2 - t1 > INTERVAL 5 MINUTES"),
@@ -111,8 +113,8 @@ def for_node(node: exp.Expr) -> str | None:
             called = node.this.meta.get("called") or (node.this.sql_name() if isinstance(node.this, exp.Func) else "")
             words = for_function(called) if for_function(called) in (_RANKS, _BY_NAME["lag"]) else None
             return f"{_OVER}; {words}" if words else _OVER
-        case exp.Bracket() | exp.Dot() | exp.Array() | exp.Struct() | exp.Map():
-            return f"subscripts and fields are not supported: {_ARRAYS}; of a string, write SUBSTRING(s, 1, 1)"
+        case exp.Bracket() | exp.Slice() | exp.Dot() | exp.Array() | exp.Struct() | exp.Map():
+            return f"this form of arrays, maps and structs is not supported: {_ARRAYS}"
         case exp.JSONExtract() | exp.JSONExtractScalar():
             return f"paths into JSON are not supported: {_JSON}"
         case exp.Tuple():

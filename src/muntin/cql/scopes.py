@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+import pyarrow as pa
 from sqlglot import exp
 
 from muntin.core.errors import QueryError
@@ -104,11 +105,6 @@ class Scope:
         Raises:
             QueryError: unknown alias, unknown or ambiguous column; the message lists what is there.
         """
-        if node.args.get("db"):
-            raise place_of(node, self.text).unsupported(
-                f"{node.sql(dialect='spark')} has too many parts: write column or alias.column "
-                "(fields of structs are not supported)"
-            )
         hits = self.hits(node)
         if len(hits) == 1:
             return hits[0]
@@ -122,6 +118,28 @@ class Scope:
                 return outside._seen_from_inside(node, barrier)
             outside = outside.outer
         raise self._unknown(node, self._aliased(node) if node.table else self.sources)
+
+    def path(self, node: exp.Column) -> tuple[Column, tuple[str, ...]]:
+        """The column that begins ``a.b.c``, and the fields behind it: of ``a.b`` a column b of an alias a wins over a
+        field b of a column a, as in Spark.
+
+        Raises QueryError as ``resolve``.
+        """
+        parts = [node.args[k] for k in ("catalog", "db", "table", "this") if node.args.get(k)]
+        if len(parts) == 1:
+            return self.resolve(node), ()
+        qualified = exp.Column(this=parts[1].copy(), table=parts[0].copy())
+        plain = exp.Column(this=parts[0].copy())
+        fields = tuple(p.name for p in parts)
+        if not self._sees(qualified):
+            columns = self._sees(plain)
+            if columns and pa.types.is_struct(columns[0].type):
+                return self.resolve(plain), fields[1:]
+        return self.resolve(node if len(parts) == 2 else qualified), fields[2:]
+
+    def _sees(self, node: exp.Column) -> list[Column]:
+        """The columns that ``node`` may name, of the innermost query that has any."""
+        return self.hits(node) or (self.outer._sees(node) if self.outer is not None else [])
 
     def _seen_from_inside(self, node: exp.Column, barrier: str | None) -> Column:
         found = self.resolve(node)

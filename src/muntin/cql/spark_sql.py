@@ -117,6 +117,12 @@ class SparkText:
                 return _whole(e.fn, x[0])
             case "cast":
                 return _cast(e, x)
+            case "field" if isinstance(e.args[1], Literal):
+                return f"{x[0]}.{quote(str(e.args[1].value))}"
+            case "element":
+                return f"{'try_element_at' if pa.types.is_map(kinds[0]) else 'get'}({x[0]}, {x[1]})"
+            case "size":
+                return f"CASE WHEN {x[0]} IS NOT NULL THEN cardinality({x[0]}) END"
             case "hour" | "minute" | "second" if kinds[0].tz is not None:
                 return f"{e.fn}({_shown_by_clock(x[0], None)})"
             case "date_trunc":

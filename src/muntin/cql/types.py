@@ -72,6 +72,12 @@ def to_spark(t: pa.DataType) -> str:
         return "BINARY"
     if pa.types.is_date64(t):
         return "DATE"
+    if pa.types.is_struct(t):
+        return f"STRUCT<{', '.join(f'{f.name}: {to_spark(f.type)}' for f in t)}>"
+    if pa.types.is_map(t):
+        return f"MAP<{to_spark(t.key_type)}, {to_spark(t.item_type)}>"
+    if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
+        return f"ARRAY<{to_spark(t.value_type)}>"
     if pa.types.is_unsigned_integer(t):
         return {8: "SMALLINT", 16: "INT", 32: "BIGINT"}.get(t.bit_width, "DECIMAL(20, 0)")
     return next((name for name, known in _NAMES.items() if known == t), str(t).upper())

@@ -18,6 +18,7 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>", "and": "AND", "or": "OR", "like": "LIKE",
 }  # fmt: skip
+_PARTS = ("field", "element", "map_keys", "map_values")
 _TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod"}
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
@@ -47,10 +48,19 @@ class Renderer:
                 return literal(value, t)
             case Call("try", (Call() as inner,)):
                 return self._trying(inner)
+            case Call("field", (struct, Literal(str(name)))):
+                return f"{self._whole(struct)}.{quote(name)}"
+            case Call("element", (whole, at)):
+                return f"{self._whole(whole)}[{self.expr(at)}]"
             case Call(fn, args, t):
                 return call_text(fn, [self.expr(a) for a in args], t)
             case _:
                 raise TypeError(f"not an expression: {e!r}")
+
+    def _whole(self, e: Expr) -> str:
+        """A value of which a part follows."""
+        part = isinstance(e, Column) or (isinstance(e, Call) and e.fn in _PARTS)
+        return self.expr(e) if part else f"({self.expr(e)})"
 
     def _trying(self, inner: Call) -> str:
         texts = [self.expr(a) for a in inner.args]

@@ -40,6 +40,9 @@ FUNCTIONS: frozenset[str] = frozenset(
     # a timestamp without zone, a part of the clock, date_trunc, add_months; but cast(text, zone), date_trunc(unit, t,
     # zone) and add_months(t, n, zone) name another as their last argument, as ``cql.zones`` puts it there
     + ["at_time_zone"]
+    # parts of nested values, NULL where they are not there: field(struct, name), element(array, place from 0),
+    # element(map, key)
+    + ["field", "element", "size", "array_contains", "map_keys", "map_values"]
 )
 
 

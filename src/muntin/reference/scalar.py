@@ -14,6 +14,7 @@ import pyarrow.types as pt
 from muntin.core.errors import DataError
 from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.reference.casts import cast
+from muntin.reference.nested import NESTED
 from muntin.reference.times import TIMES
 from muntin.reference.values import NAN, Failed, canonical, coerce, compare, is_nan
 
@@ -315,4 +316,5 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "replace": lambda _, s, old, new: s.replace(old, new) if old else s,
     "like": _like,
     **TIMES,
+    **NESTED,
 }
