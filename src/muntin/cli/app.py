@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -79,6 +79,9 @@ def options(
 def run(
     job: Annotated[Path, typer.Argument(help="The job file (TOML).")],
     once: Annotated[bool, typer.Option("--once", help="Process what there is now, then stop.")] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="As --once, and the input has ended: answer every instant to the end.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")] = False,
 ) -> None:
     """Run the queries of a job file until Ctrl-C; a later run goes on from the checkpoint."""
@@ -96,13 +99,50 @@ def run(
         try:
             wiring.register(session, inputs_of(spec, []), live=True)
             wiring.add_queries(session, spec)
-            trigger = AVAILABLE_NOW if once else spec.session.trigger
-            started = session.start(spec.resolve(spec.session.checkpoint), trigger, spec.session.on_change)
+            checkpoint = spec.resolve(spec.session.checkpoint)
+            trigger = AVAILABLE_NOW if once or finish else spec.session.trigger
             with running.stops() as asked:
-                status = running.attend(started, asked, sys.stderr, quiet)
+                status = running.attend(
+                    session.start(checkpoint, trigger, spec.session.on_change), asked, sys.stderr, quiet
+                )
+                if finish and status == OK:
+                    status = _to_the_end(session, checkpoint, asked, quiet)
         finally:
             session.spark.stop()
         raise typer.Exit(status)
+
+
+def _to_the_end(session: Any, checkpoint: str, asked: Any, quiet: bool) -> int:
+    """Go on where the input has ended, to the last instant that it can change."""
+    from muntin.cli import running
+    from muntin.spark.finishing import declare, end_of_input
+
+    if end_of_input(checkpoint) is None:  # no row has ever come
+        return OK
+    declare(checkpoint, None)
+    return running.attend(session.start(checkpoint, AVAILABLE_NOW), asked, sys.stderr, quiet)
+
+
+@app.command()
+def heartbeat(
+    checkpoint: Annotated[str, typer.Argument(help="The checkpoint's directory or URI.")],
+    until: Annotated[
+        str, typer.Argument(metavar="[TIME|end]", help="As '2024-01-31 12:00:00' (UTC); end: the input has ended.")
+    ] = "end",
+    stream: Annotated[list[str] | None, typer.Option("--stream", help="Of this stream alone; default: all.")] = None,
+) -> None:
+    """Say that no row before TIME comes any more, so that answers need not wait for one. Needs no JVM: the run of the
+    checkpoint, or its next one, takes it up."""
+    with reported():
+        from muntin.core.time import instant_text
+        from muntin.cql.literals import instant
+        from muntin.spark.finishing import declare
+
+        try:
+            at = None if until == "end" else instant(until, None)
+        except ValueError as e:
+            raise ConfigError(f"{e}, or end") from None
+        typer.echo(f"muntin: complete before {instant_text(declare(checkpoint, at, stream or ()))} UTC", err=True)
 
 
 @app.command()

@@ -23,6 +23,7 @@ from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.failures import unwrapped
+from muntin.spark.finishing import declare
 from muntin.spark.gate import CutOff, Gate
 from muntin.spark.late_output import late_frame, unpacker
 from muntin.spark.listing import QueryList, QueryRow, sharing
@@ -404,6 +405,15 @@ class Run:
         if unknown:
             raise ConfigError(f"no stream {unknown[0]!r} in this run; it has {', '.join(known)}")
         send_heartbeat(self.made.checkpoint.store, dict.fromkeys(streams or known, ts))
+
+    def finish(self) -> int:
+        """Declare the end of input: every instant that rows of the committed batches can still change is answered next.
+
+        Returns the event time (microseconds) before which all is then complete: the last expiry of a finite window,
+        and no later, where a replay ends too. Call it when all rows have been processed (``process_all_available``):
+        what comes after it, older than that, is late. Raises ConfigError where no row has come.
+        """
+        return declare(self.made.checkpoint.path, None)
 
 
 def _run_whole(letters: DataFrame) -> None:
