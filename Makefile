@@ -10,11 +10,11 @@ CASE   ?= sliding-sum
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test test-slow lint format types contracts pytest bench lock sample clean
+.PHONY: help venv run test test-slow lint format types contracts pytest test-oldest bench lock sample clean
 
 help: ## print this manual
 	@echo "make VERB, where VERB is one of:"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "VENV=dir names another virtual environment, PYTHON=path another interpreter, ARGS='...' adds arguments to pytest or bench."
 
 venv: $(STAMP) ## set up: .venv with the pinned versions, the package (editable), a Java 17+
@@ -43,6 +43,9 @@ contracts: $(STAMP) ## import-linter: imports point down the layers
 
 pytest: $(STAMP) ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
 	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+test-oldest: $(STAMP) ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
+	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest -m any_spark $(ARGS)
 
 test-slow: $(STAMP) ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)

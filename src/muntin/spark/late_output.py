@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_type
 
 from muntin.engine.late import readers_of
 from muntin.spark import wire
@@ -22,7 +21,7 @@ from muntin.spark.feeds import quoted
 from muntin.spark.late import ROW, late_schema
 from muntin.spark.pack import Task
 from muntin.spark.spec import LateFeed, PipelineSpec
-from muntin.spark.types import struct_of
+from muntin.spark.types import carried_type, struct_of
 
 _AS_TEXT = {
     "ignoreNullFields": "false",
@@ -52,7 +51,7 @@ def with_late(
     for position, stream in enumerate(spec.streams):
         if readers_of(spec.graph, stream.name):
             kind = frames[stream.name].select(rows[stream.name].alias(ROW)).schema[ROW].dataType
-            feeds.append(LateFeed(position, to_arrow_type(kind, timezone="UTC")))
+            feeds.append(LateFeed(position, carried_type(kind)))
     return replace(spec, late=tuple(feeds))
 
 

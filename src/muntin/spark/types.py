@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
+from typing import Any
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark_types
@@ -37,12 +41,26 @@ def schema_of(struct: spark_types.StructType, owner: str) -> Schema:
 
 def _arrow_type(field: spark_types.StructField, owner: str) -> pa.DataType:
     try:
-        return to_arrow_type(field.dataType, timezone="UTC")
+        return carried_type(field.dataType)
     except Exception as e:
         raise ConfigError(
             f"{owner}: column {field.name!r} has type {field.dataType.simpleString()}, which cannot be carried; "
             "drop it or cast it before registering"
         ) from e
+
+
+def carried_type(kind: spark_types.DataType) -> pa.DataType:
+    """The Arrow type in which values of a Spark type travel; timestamps are in UTC.
+
+    Releases from 4.2 on want to be told the zone; those before take UTC, and some have no such argument. Raises what
+    Spark raises for a type that Arrow cannot carry.
+    """
+    return to_arrow_type(kind, **_zone_argument())
+
+
+@cache
+def _zone_argument() -> dict[str, Any]:
+    return {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 
 
 def struct_of(schema: pa.Schema) -> spark_types.StructType:
@@ -55,7 +73,6 @@ def arrow_type(given: pa.DataType | str | None, owner: str) -> pa.DataType | Non
     if given is None or isinstance(given, pa.DataType):
         return given
     try:
-        found = spark_types.DataType.fromDDL(given)
-        return to_arrow_type(found, timezone="UTC")
+        return carried_type(spark_types.DataType.fromDDL(given))
     except Exception as e:
         raise ConfigError(f'{owner!r}: {given!r} is not a type; write an Arrow type, or DDL as "double"') from e
