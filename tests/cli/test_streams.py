@@ -6,11 +6,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from muntin.cli.job import load_job
+from muntin.cli.in_process import needs_spark, replay_of
+from muntin.cli.job import SessionPart, load_job
 from muntin.cli.streams import inputs_of, offline_catalog, parse_stream
 from muntin.core.errors import ConfigError
 from muntin.core.time import MINUTE
 from muntin.data import sample
+from muntin.local.query import open_table
+from muntin.local.readers import Separated
+from muntin.plan.windows import QueryOptions
 
 
 def test_stream_of_the_command_line() -> None:
@@ -25,7 +29,11 @@ def test_stream_of_the_command_line() -> None:
         ("flights", "write NAME=FILE:TIMECOLUMN"),
         ("flights=x.parquet", "write NAME=FILE:TIMECOLUMN"),
         ("flights=nowhere.parquet:ts", "there is no file or directory 'nowhere.parquet'"),
-        ("flights={here}:ts", "cannot tell the format"),
+        ("flights={here}:ts", "cannot tell the format of .*, or say format=csv"),
+        ("flights={here}:ts;format=xml", "format is one of parquet, csv, json, not 'xml'"),
+        ("flights={here}:ts;format=csv;sep=ab", "sep is one character or one of tab, comma, semicolon, pipe, space"),
+        ("flights={here}:ts;format=csv;header=no", "header is true or false"),
+        ("flights={sample}:ts;sep=tab", "sep is a setting of files with separators"),
         ("flights={sample}:ts;slak=1 min", "'slak=1 min' is not a setting"),
         ("flights={sample}:ts;slack=soon", "slack: 'soon' is not a length of time"),
         ("flights={sample}:ts;on_bad_time=skip", "on_bad_time: .*'drop' or 'fail'"),
@@ -112,3 +120,29 @@ def test_job_and_line_together(tmp_path: Path) -> None:
     ]
     with pytest.raises(ConfigError, match="two inputs are named 'w'"):
         inputs_of(load_job(job), [f"W={sample('flights')}:dep"])
+
+
+@pytest.mark.parametrize(
+    ("body", "settings", "rows"),
+    [
+        ("1\ta\t5\n2\tb\t\n", "sep=tab;columns=time,host,n;format=csv", [("a", 5), ("b", None)]),
+        ("time|host|n\n1|a|5\n", "format=csv;sep=pipe", [("a", 5)]),
+        ("1;a;5\n", "format=csv;sep=semicolon;header=false;columns=time, host, n", [("a", 5)]),
+    ],
+)
+def test_files_with_separators_with_and_without_a_header(tmp_path: Path, body: str, settings: str, rows: list) -> None:  # type: ignore[type-arg]
+    (tmp_path / "conn.log").write_text(body)
+    inputs = inputs_of(None, [f"c={tmp_path / 'conn.log'}:time;ts_unit=s;{settings}"])
+    assert needs_spark(inputs, SessionPart()) is None
+    replay = replay_of("SELECT host, n FROM c [NOW]", inputs, QueryOptions())
+    found = [(r["host"], r["n"]) for t in replay.results() for r in t.to_pylist() if r["op"] == "+"]
+    assert found == rows
+
+
+def test_names_that_do_not_fit_and_names_that_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,1\ny,2\n")
+    tables = [f"t={tmp_path / 't.csv'};columns=a,b,c"]
+    with pytest.raises(ConfigError, match="has 2 columns, and 3 names are given"):
+        replay_of("SELECT 1 AS n FROM f [NOW]", inputs_of(None, [f"f={sample('flights')}:dep"], tables), QueryOptions())
+    found, schema = open_table("t", str(tmp_path / "t.csv"), Separated(header=False))
+    assert schema.names == ("_c0", "_c1") and len(found.parts) == 1

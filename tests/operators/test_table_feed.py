@@ -178,3 +178,13 @@ def test_a_keyed_table_is_a_dict(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
                 assert k not in before
                 before[k] = v
         assert repr(sorted(before.items())) == repr(sorted(truth.items())) and table.bad == bad
+
+
+def test_deletions_of_an_instant_can_come_first_whatever_their_order() -> None:
+    """A commit that updates a row in place, the new row before the old one, and one that moves a row to another key."""
+    updates = [(1, "+", 7, 1.0), (2, "+", 7, 2.0), (2, "-", 7, 1.0), (3, "+", 8, 2.0), (3, "-", 7, 2.0)]
+    for key in (("k",), ()):
+        table = Table(TableFeed("rates", key, deletions_first=True))
+        found = table.step(10, *updates)
+        assert sorted(found) == sorted([*updates]) and table.bad == 0
+    assert (2, "+", 7, 2.0) not in Table(KEYED).step(10, *updates)  # in the order in which they came it is gone again

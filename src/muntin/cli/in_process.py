@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from muntin.cli.job import SessionPart
-from muntin.cli.streams import INFERRED, Inputs
+from muntin.cli.streams import Inputs, form_of
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.graph import QueryPlan
@@ -36,9 +36,11 @@ def needs_spark(inputs: Inputs, session: SessionPart) -> str | None:
             return f"{part.name!r} has format {part.format}"
         if part.path is None or "://" in part.path:
             return f"{part.name!r} is no local file"
+        if part.columns:
+            return f"{part.name!r} has columns that are expressions of Spark's"
         if part.table_schema is not None:
             return f"{part.name!r} has a schema in Spark's words"
-        if part.options != INFERRED.get(part.format, {}):
+        if form_of(part) is None:
             return f"{part.name!r} has options of Spark's reader, or none where text is to be read as Spark reads it"
     return None
 
@@ -50,12 +52,12 @@ def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:
     tables: list[Table] = []
     for s in inputs.streams:
         read[s.name], stream = open_stream(
-            s.name, s.path, s.ts, s.ts_unit, s.on_bad_time, len(streams), s.format,
+            s.name, s.path, s.ts, s.ts_unit, s.on_bad_time, len(streams), form_of(s),
             order_by=s.order_by, rate=s.rate, sample=s.sample,
         )  # fmt: skip
         streams.append(stream)
     for t in inputs.tables:
-        read[t.name] = open_table(t.name, t.path, t.format)
+        read[t.name] = open_table(t.name, t.path, form_of(t))
         tables.append(Table(t.name, read[t.name][1]))
     bound = bind(text, Catalog(tuple(streams), tuple(tables)), options)
     return Replay(plan_query(bound), read)

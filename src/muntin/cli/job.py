@@ -17,7 +17,8 @@ from muntin.cql.durations import format_duration, parse_duration
 from muntin.cql.options import check_option
 from muntin.spark.formats import FILE_FORMATS, unknown_option, wrong_mode
 
-Kind = Literal["static", "nrr", "relation"]
+Kind = Literal["static", "nrr", "relation", "upsert"]
+Feed = Literal["upsert", "debezium", "delta"]
 AVAILABLE_NOW = "available_now"
 Options = dict[str, str | int | float | bool]
 
@@ -76,17 +77,26 @@ class SessionPart(_Part):
 
 
 class Source(_Part):
-    """What ``[[stream]]`` and ``[[table]]`` share: a Spark format, its options, and a schema in Spark's DDL."""
+    """What ``[[stream]]`` and ``[[table]]`` share: a Spark format, its options, and a schema in Spark's DDL.
+
+    ``decode``: how column ``value`` of a message is taken apart, by ``schema``. ``columns``: further ones by name,
+    expressions of Spark's over those before them. ``names``: of the columns of a file without a header.
+    """
 
     name: str = Field(min_length=1)
     format: str = "parquet"
     path: str | None = None
     table_schema: str | None = Field(default=None, alias="schema")
     options: Options = {}
+    decode: Literal["json"] | None = None
+    columns: dict[str, str] = {}
+    names: list[str] = []
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         _check_place(self.format, self.path, self.options, sink=False)
+        if self.decode is not None and self.table_schema is None:
+            raise KeyFault("schema", 'is missing: the columns that the messages hold, as in "user STRING, n BIGINT"')
         return self
 
 
@@ -108,7 +118,8 @@ class TablePart(Source):
     """``[[table]]``: a relation that queries may join; ``kind`` as in ``plan.catalog.Table``.
 
     Static tables are read whole; the other kinds are updates, with the columns ``ts`` (event time) and ``op``. ``key``:
-    the column or columns of which each combination has one row.
+    the column or columns of which each combination has one row. ``feed``: the form of the updates, as in
+    ``session.table``.
     """
 
     kind: Kind = "static"
@@ -119,7 +130,24 @@ class TablePart(Source):
     on_bad_time: Literal["drop", "fail"] = "drop"
     ts_unit: Literal["us", "ms", "s"] | None = None
     key: str | list[str] | None = None
+    feed: Feed | None = None
     on_bad_update: Literal["drop", "fail"] = "drop"
+
+    @model_validator(mode="after")
+    def _told(self) -> Self:
+        if self.decode is not None and self.kind != "static" and self.ts is None and self.form != "debezium":
+            raise KeyFault("ts", "is missing: the column of event time, as timestamp of a Kafka message")
+        return self
+
+    @property
+    def form(self) -> str | None:
+        """The form of its updates: that of kind upsert is meant."""
+        return "upsert" if self.kind == "upsert" and self.feed is None else self.feed
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of its key."""
+        return (self.key,) if isinstance(self.key, str) else tuple(self.key or ())
 
 
 class QueryOptionsPart(_Part):
@@ -143,7 +171,7 @@ class QueryOptionsPart(_Part):
 
 
 class Sink(_Part):
-    """``[query.sink]`` and ``[late]``: where rows go, as ``query.write`` takes it."""
+    """``[late]``, and what ``[query.sink]`` has too: where rows go, as ``query.write`` takes it."""
 
     format: str
     mode: str = "append"
@@ -169,6 +197,13 @@ def _check_place(format: str, path: str | None, options: Options, sink: bool) ->
         raise KeyFault(f"options.{odd[0]}", odd[1])
 
 
+class QuerySink(Sink):
+    """``[query.sink]``: ``encode = "json"`` makes messages of rows, with the text of column ``key`` as their key."""
+
+    encode: Literal["json"] | None = None
+    key: str | None = None
+
+
 class QueryPart(_Part):
     """``[[query]]``: a text (``cql``) or a file that holds one."""
 
@@ -176,7 +211,7 @@ class QueryPart(_Part):
     cql: str | None = None
     file: str | None = None
     options: QueryOptionsPart = QueryOptionsPart()
-    sink: Sink | None = None
+    sink: QuerySink | None = None
 
     @model_validator(mode="after")
     def _one_text(self) -> QueryPart:
@@ -302,7 +337,7 @@ def _keys(loc: tuple[int | str, ...]) -> list[str]:
     """The keys that the table of an unknown key would accept."""
     models: dict[str, type[BaseModel]] = {
         "session": SessionPart, "stream": StreamPart, "table": TablePart, "query": QueryPart,
-        "options": QueryOptionsPart, "sink": Sink, "late": Sink,
+        "options": QueryOptionsPart, "sink": QuerySink, "late": Sink,
     }  # fmt: skip
     tables = [part for part in loc[:-1] if isinstance(part, str)]
     model = models[tables[-1]] if tables else _Document

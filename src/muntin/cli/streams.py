@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -17,6 +17,7 @@ from muntin.cli.job import Job, Source, StreamPart, TablePart
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.cql.durations import parse_duration
+from muntin.local.readers import Separated
 from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
@@ -25,8 +26,12 @@ FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "jso
 INFERRED = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 """Reader options by format: text that is a time throughout is read as one."""
 
+SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+"""Separators that a shell or ``;`` between settings would swallow, by name."""
+
 Part = TypeVar("Part", StreamPart, TablePart)
 _KEYS = ("slack", "idle_after", "max_jump", "on_bad_time", "ts_unit")
+_FORM = ("format", "sep", "header", "columns")
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ def _opened(part: Part, job: Job) -> Part:
 
 
 def parse_stream(text: str) -> StreamPart:
-    """``NAME=PATH:TS`` with optional ``;slack=5 minutes;max_jump=1 day`` behind it.
+    """``NAME=PATH:TS`` with optional ``;slack=5 minutes;max_jump=1 day`` behind it, and for files with separators
+    ``;sep=tab;header=false;columns=ts,host``.
 
     Raises:
         ConfigError: another form, an unknown extension or key, a path that is not there.
@@ -68,43 +74,78 @@ def parse_stream(text: str) -> StreamPart:
     path, colon, ts = place.rpartition(":")
     if not (name.strip() and equals and path and colon and ts.strip()):
         raise ConfigError(f"--stream {text!r}: write NAME=FILE:TIMECOLUMN, as in flights=flights.parquet:dep")
-    extras: dict[str, str] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if key.strip() not in _KEYS or not equals:
-            raise ConfigError(f"--stream {name}: {setting.strip()!r} is not a setting; they are {', '.join(_KEYS)}")
-        extras[key.strip()] = value.strip()
-    fmt = _format(name, path)
+    told = f"--stream {name}"
+    extras = _settings(told, settings, (*_KEYS, *_FORM))
+    form = _file(told, path, {k: extras.pop(k) for k in _FORM if k in extras})
     try:
-        return StreamPart.model_validate(
-            {"name": name.strip(), "format": fmt, "path": path, "ts": ts.strip(), **extras}
-            | {"options": INFERRED.get(fmt, {})}
-        )
+        return StreamPart.model_validate({"name": name.strip(), "path": path, "ts": ts.strip(), **extras, **form})
     except ValueError as e:
         raise ConfigError(f"--stream {name}: {_last_line(e)}") from None
 
 
 def parse_table(text: str) -> TablePart:
-    """``NAME=PATH``: a static table. Raises ConfigError for another form, an unknown extension, a path that is not
-    there."""
-    name, equals, path = text.partition("=")
+    """``NAME=PATH``: a static table; settings of files with separators as for a stream. Raises ConfigError for another
+    form, an unknown extension, a path that is not there."""
+    head, *settings = text.split(";")
+    name, equals, path = head.partition("=")
     if not (name.strip() and equals and path):
         raise ConfigError(f"--table {text!r}: write NAME=FILE, as in airlines=airlines.csv")
-    fmt = _format(name, path, "--table")
-    return TablePart.model_validate(
-        {"name": name.strip(), "format": fmt, "path": path, "options": INFERRED.get(fmt, {})}
-    )  # fmt: skip
+    told = f"--table {name}"
+    form = _file(told, path, _settings(told, settings, _FORM))
+    return TablePart.model_validate({"name": name.strip(), "path": path, **form})
 
 
-def _format(name: str, path: str, option: str = "--stream") -> str:
+def _settings(told: str, settings: Sequence[str], keys: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if key.strip() not in keys or not equals:
+            raise ConfigError(f"{told}: {setting.strip()!r} is not a setting; they are {', '.join(keys)}")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _file(told: str, path: str, form: dict[str, str]) -> dict[str, Any]:
+    """Format, options and names of the columns of a file. Raises ConfigError."""
     if "://" not in path and not Path(path).exists():
-        raise ConfigError(f"{option} {name}: there is no file or directory {path!r}")
+        raise ConfigError(f"{told}: there is no file or directory {path!r}")
+    kind = form.pop("format", None) or _format(told, path)
+    if kind not in FORMATS.values():
+        raise ConfigError(f"{told}: format is one of {', '.join(dict.fromkeys(FORMATS.values()))}, not {kind!r}")
+    options, names = dict(INFERRED.get(kind, {})), [n.strip() for n in form.get("columns", "").split(",") if n.strip()]
+    if form and kind != "csv":
+        raise ConfigError(f"{told}: {next(iter(form))} is a setting of files with separators (csv), not of {kind}")
+    if "sep" in form:
+        options["sep"] = SEPARATORS.get(form["sep"], form["sep"])
+    if kind == "csv":
+        options["header"] = form.get("header", "false" if names else "true").lower()
+        if len(options.get("sep", ",")) != 1 or options["header"] not in ("true", "false"):
+            raise ConfigError(
+                f"{told}: sep is one character or one of {', '.join(SEPARATORS)}, header is true or false"
+            )
+    return {"format": kind, "options": options, "names": names}
+
+
+def form_of(part: Source) -> str | Separated | None:
+    """The form of a part's files for ``local.readers``; None where its options are others than ``--stream`` gives."""
+    given = {str(k): str(v) for k, v in part.options.items()}
+    plain = given == INFERRED.get(part.format, {})
+    if part.format != "csv" or (plain and not part.names):
+        return part.format if plain and not part.names else None
+    sep, header = given.pop("sep", ","), given.get("header")
+    if {**given, "header": "true"} != INFERRED["csv"]:
+        return None
+    return Separated(sep, header == "true", tuple(part.names))
+
+
+def _format(told: str, path: str) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS and Path(path).is_dir():
         suffixes = {p.suffix.lower() for p in Path(path).rglob("*") if p.is_file()} & set(FORMATS)
         suffix = suffixes.pop() if len(suffixes) == 1 else suffix
     if suffix not in FORMATS:
-        raise ConfigError(f"{option} {name}: cannot tell the format of {path!r}; names end in {', '.join(FORMATS)}")
+        ends = f"names end in {', '.join(FORMATS)}, or say format=csv"
+        raise ConfigError(f"{told}: cannot tell the format of {path!r}; {ends}")
     return FORMATS[suffix]
 
 
@@ -128,8 +169,8 @@ def _table(part: TablePart, schema: Schema) -> Table:
     if part.ts is not None:
         _timed("table", part.name, schema, part.ts, part.ts_unit)
     columns = Schema(tuple(f for f in schema if f.name not in (part.ts, part.op)))
-    by = (part.key,) if isinstance(part.key, str) else tuple(part.key or ())
-    return Table(part.name, columns, part.kind, key=by, on_bad_update=part.on_bad_update)
+    kind = "relation" if part.kind == "upsert" else part.kind
+    return Table(part.name, columns, kind, key=part.keys, on_bad_update=part.on_bad_update)
 
 
 def _timed(what: str, name: str, schema: Schema, ts: str, unit: str | None) -> None:
@@ -162,6 +203,8 @@ def _stream(part: StreamPart, schema: Schema, order: int) -> Stream:
 def _schema(part: Source) -> Schema | None:
     """The columns of a local Parquet file or directory, typed as Spark would read them."""
     if part.format != "parquet" or part.table_schema is not None or part.path is None or "://" in part.path:
+        return None
+    if part.columns or part.names or (isinstance(part, TablePart) and part.form in ("debezium", "delta")):
         return None
     try:
         found = ds.dataset(part.path, format="parquet").schema

@@ -20,11 +20,12 @@ from muntin.core.errors import ConfigError, QueryError
 if TYPE_CHECKING:
     from muntin.dataflow.graph import QueryPlan
     from muntin.session import Session
+    from muntin.spark.shapes import Shape
 
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _RULES = {"slack", "idle_after", "max_jump", "order_by", "ts_unit", "rate", "sample"}
-_TABLE_RULES = {"ts", "op", "slack", "idle_after", "ts_unit", "key"}
+_TABLE_RULES = {"ts", "slack", "idle_after", "ts_unit", "key", "feed"}
 """Keys of a stream (of a table) that are passed on when given."""
 
 
@@ -59,29 +60,52 @@ def _text(value: object) -> str:
 
 def register(session: Session, inputs: Inputs, live: bool) -> None:
     """Register every input: streams as streaming DataFrames when ``live``, else as batches to be replayed."""
-    from muntin.spark.sources import read_batch, read_stream
+    from muntin.spark.shapes import shaped, shaped_table
 
     parts: tuple[StreamPart | TablePart, ...] = (*inputs.streams, *inputs.tables)
     for part in parts:
         _check_source(session, part)
     for s in inputs.streams:
-        arguments = (session.spark, s.format, s.path, s.table_schema, s.options)
-        df = read_stream(*arguments, name=s.name) if live else read_batch(*arguments)
+        df = shaped(_read(session, s, live), _shape(s), s.ts, _told(s))
         rules: dict[str, Any] = s.model_dump(include=_RULES, exclude_none=True)
         session.stream(s.name, df, ts=s.ts, on_bad_time=s.on_bad_time, **rules)
     for t in inputs.tables:
-        where = (session.spark, t.format, t.path, t.table_schema, t.options)
-        updates = read_stream(*where, name=t.name) if live and t.kind != "static" else read_batch(*where)
+        came = _read(session, t, live and t.kind != "static")
+        updates, op = shaped_table(came, _shape(t), t.form, t.ts, t.op, t.keys, _told(t))
         rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
         faults: dict[str, Any] = {"on_bad_time": t.on_bad_time, "on_bad_update": t.on_bad_update}
-        session.table(t.name, updates, kind=t.kind, **faults, **rules)
+        session.table(t.name, updates, kind=t.kind, op=op, **faults, **rules)
+
+
+def _read(session: Session, part: StreamPart | TablePart, live: bool) -> Any:
+    from muntin.spark.sources import read_batch, read_stream
+
+    options = part.options
+    if isinstance(part, TablePart) and part.form == "delta":
+        options = {"readChangeFeed": "true", **options}
+    where = (session.spark, part.format, part.path, None if part.decode else part.table_schema, options)
+    df = read_stream(*where, name=part.name) if live else read_batch(*where)
+    if part.names and len(part.names) != len(df.columns):
+        many = f"it has {len(df.columns)} columns, and {len(part.names)} names are given"
+        raise ConfigError(f"{_told(part)}, key names: {many}")
+    return df.toDF(*part.names) if part.names else df
+
+
+def _shape(part: StreamPart | TablePart) -> Shape:
+    from muntin.spark.shapes import Shape
+
+    return Shape(part.table_schema if part.decode else None, part.columns)
+
+
+def _told(part: StreamPart | TablePart) -> str:
+    return f"{'stream' if isinstance(part, StreamPart) else 'table'} {part.name!r}"
 
 
 def _check_source(session: Session, part: StreamPart | TablePart) -> None:
     """Raises ConfigError, with the key's name, for a format that Spark does not find and a local path with nothing."""
     from muntin.spark.formats import FILE_FORMATS, missing_format
 
-    what = f"{'stream' if isinstance(part, StreamPart) else 'table'} {part.name!r}"
+    what = _told(part)
     fault = missing_format(session.spark, part.format) if part.format != "table" else None
     if fault is not None:
         raise ConfigError(f"{what}, key format: {fault}")
@@ -104,7 +128,9 @@ def add_queries(session: Session, job: Job) -> None:
         if part.sink is None:
             raise ConfigError(f"{job.path}: query {part.name!r}: key sink is missing; say where its rows go")
         _check_sink(session, part.sink, f"{job.path}: query {part.name!r}, key sink.format")
-        query.write(part.sink.format, _target(job, part.sink), mode=part.sink.mode, options=part.sink.options)
+        sink = part.sink
+        shape: dict[str, Any] = sink.model_dump(include={"encode", "key"})
+        query.write(sink.format, _target(job, sink), mode=sink.mode, options=sink.options, **shape)
     if job.late is not None:
         _check_sink(session, job.late, f"{job.path}: [late], key format")
         session.write_late(job.late.format, _target(job, job.late), mode=job.late.mode, options=job.late.options)

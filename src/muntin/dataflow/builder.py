@@ -165,7 +165,7 @@ class Builder:
         feed = self._enter(Loose(scan, None, columns), by)
         signed = self.apply(Signed(Names(feed).column(table.add)), [feed], table.schema, True)
         key = Names(signed).columns(table.key)
-        op = TableFeed(table.name, key, table.on_bad_update, by is None, table.schema.names)
+        op = TableFeed(table.name, key, table.on_bad_update, by is None, table.schema.names, table.deletions_first)
         return self.apply(op, [signed], table.schema, True)
 
     def negates(self, value: Loose) -> bool:

@@ -16,7 +16,7 @@ from muntin.cql.options import OPTIONS, query_options
 from muntin.cql.parameters import with_parameters
 from muntin.cql.types import TIMESTAMP
 from muntin.dataflow.planner import plan_query
-from muntin.local.readers import Input, read_input, schema_of
+from muntin.local.readers import Input, Separated, read_input, schema_of
 from muntin.local.replay import Replay
 from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
 
@@ -158,7 +158,7 @@ def _with_column(name: str, source: tuple[Any, ...]) -> tuple[Any, str]:
             raise ConfigError(f'stream {name!r}: a pair is (input, "column of event time"), as in ("a.parquet", "ts")')
 
 
-def open_table(name: str, source: Any, kind: str | None = None) -> tuple[Input, Schema]:
+def open_table(name: str, source: Any, kind: str | Separated | None = None) -> tuple[Input, Schema]:
     """A static table and its schema; ``kind``: format of its files. Raises ConfigError."""
     owner = f"table {name!r}"
     found = read_input(source, owner, kind)
@@ -172,7 +172,7 @@ def open_stream(
     unit: str | None,
     on_bad_time: Any = "drop",
     order: int = 0,
-    kind: str | None = None,
+    kind: str | Separated | None = None,
     **rules: Any,
 ) -> tuple[tuple[Input, Schema], Stream]:
     """A stream's rows and its description; ``kind``: format of its files; ``rules``: more of ``Stream``'s. Raises

@@ -31,6 +31,16 @@ _SPECIAL = "*?["
 
 
 @dataclass(frozen=True)
+class Separated:
+    """A CSV of another form: ``sep`` between its fields; ``names`` of its columns where it has no ``header`` (none:
+    ``_c0``, ``_c1``, ..., as Spark calls them)."""
+
+    sep: str = ","
+    header: bool = True
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Part:
     """Some rows of an input, in its own order; ``read`` gives some of its columns."""
 
@@ -46,9 +56,10 @@ class Input:
     parts: tuple[Part, ...]
 
 
-def read_input(given: Any, owner: str, kind: str | None = None) -> Input:
+def read_input(given: Any, owner: str, kind: str | Separated | None = None) -> Input:
     """The input behind a table, a frame, rows or a path. ``owner`` names it in messages: ``stream 'flights'``;
-    ``kind``: the format of its files (``parquet``, ``csv``, ``json``), by default what their names say.
+    ``kind``: the format of its files (``parquet``, ``csv``, ``json``, or a CSV of a form), by default what their names
+    say.
 
     Parquet is read by row groups, as far as columns are asked for; everything else is, or comes, into memory whole.
 
@@ -110,7 +121,8 @@ def _of_table(table: pa.Table) -> Input:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _of_files(paths: Sequence[str], owner: str, known: str | None) -> Input:
+def _of_files(paths: Sequence[str], owner: str, kind: str | Separated | None) -> Input:
+    form, known = (kind, "csv") if isinstance(kind, Separated) else (Separated(), kind)
     found = [file for path in paths for file in _matching(path, owner, known)]
     kinds = {file: known or FORMATS.get(Path(file).suffix.lower()) for file in found}
     unknown = [file for file, kind in kinds.items() if kind is None]
@@ -124,7 +136,7 @@ def _of_files(paths: Sequence[str], owner: str, known: str | None) -> Input:
             case "parquet":
                 return _of_parquet(found)
             case "csv":
-                return _of_table(_together([_read_csv(file) for file in found]))
+                return _of_table(_together([_read_csv(file, form) for file in found]))
             case _:
                 return _of_table(_together([_read_json(file) for file in found]))
     except (OSError, pa.ArrowException) as e:
@@ -160,10 +172,19 @@ def _of_parquet(files: Sequence[str]) -> Input:
     return Input(dataset.schema, tuple(map(part, groups)))
 
 
-def _read_csv(file: str) -> pa.Table:
-    """With a header; an empty field is NULL, as Spark has it, and nothing else is."""
+def _read_csv(file: str, form: Separated) -> pa.Table:
+    """An empty field is NULL, as Spark has it, and nothing else is."""
     options = pyarrow.csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
-    return pyarrow.csv.read_csv(file, convert_options=options)
+    table = pyarrow.csv.read_csv(
+        file,
+        read_options=pyarrow.csv.ReadOptions(autogenerate_column_names=not form.header),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=form.sep),
+        convert_options=options,
+    )
+    names = form.names or (table.column_names if form.header else [f"_c{i}" for i in range(table.num_columns)])
+    if len(names) != table.num_columns:
+        raise pa.ArrowInvalid(f"{file} has {table.num_columns} columns, and {len(names)} names are given")
+    return table.rename_columns(list(names))
 
 
 def _read_json(file: str) -> pa.Table:

@@ -51,6 +51,8 @@ class TableFeed(Described):
     everywhere: bool = False
     columns: tuple[str, ...] = field(default=(), compare=False)
     """What the table calls its columns, for people."""
+    deletions_first: bool = False
+    """Of one instant the deletions are applied first, whatever their order."""
 
     stateful = True
 
@@ -74,6 +76,8 @@ def table_feed(op: TableFeed, state: ShardState, batch: Batch, ctx: Context) -> 
     Cost: the updates, and the rows of the keys that they name. Raises DataError for a bad update under "fail".
     """
     updates = held_back(state, "waiting", batch, ctx)
+    if op.deletions_first and updates.sign is not None:
+        updates = updates.take(np.lexsort((updates.sign, updates.ts)))
     changes, done = _by_key(op.key, state, updates) if op.key else _by_row(state, updates)
     bad = np.flatnonzero(~done)
     if len(bad) and op.on_bad_update == "fail":

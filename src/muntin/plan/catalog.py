@@ -98,7 +98,8 @@ class Table:
 
     ``slack``, ``idle_after`` and ``on_bad_time`` are those of its feed of updates (see ``Stream``). ``key``: columns of
     which each combination has one row, which a later one replaces; () where the table is a bag of rows.
-    ``on_bad_update``: what a deletion of a row that is not there does.
+    ``on_bad_update``: what a deletion of a row that is not there does. ``deletions_first``: of the updates of one
+    instant the deletions come first, in whatever order they arrive.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Table:
     on_bad_time: OneOf["drop", "fail"] = "drop"
     key: tuple[str, ...] = ()
     on_bad_update: OneOf["drop", "fail"] = "drop"
+    deletions_first: bool = False
 
     def __post_init__(self) -> None:
         unknown = [k for k in self.key if self.schema.get(k) is None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from typing import Literal as OneOf
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ from muntin.spark.embedded import DataFrame
 from muntin.spark.formats import check_sink
 from muntin.spark.metrics import Metrics
 from muntin.spark.run import Run
-from muntin.spark.sinks import ForeachBatch, Sink
+from muntin.spark.sinks import ForeachBatch, Sink, check_message
 from muntin.spark.standalone import result_frame, stored_metrics
 from muntin.spark.tally import Tally
 
@@ -121,6 +122,8 @@ class Query:
         mode: str = "append",
         options: Mapping[str, Any] | None = None,
         foreach_batch: ForeachBatch | None = None,
+        encode: OneOf["json"] | None = None,
+        key: str | None = None,
     ) -> Query:
         """Set the sink for ``session.start``.
 
@@ -129,12 +132,17 @@ class Query:
 
         parquet, json, csv and orc are exactly-once: each batch goes to ``<path>/batch=<id>``. Parquet with no option
         but ``compression``, on the checkpoint's file system, is written by the workers: that spares the way through
-        the JVM. Raises ConfigError for a format that Spark does not find, and for options and modes that the format
-        does not have.
+        the JVM. ``encode="json"`` makes messages of rows, as Kafka takes them: ``value`` is a JSON object of all
+        columns, ``key`` the text of the column of that name.
+
+        Raises ConfigError for a format that Spark does not find, for options and modes that the format does not have,
+        and for results that it does not take.
         """
         if foreach_batch is None:
             check_sink(self.session.spark, format, mode, options or {}, f"query {self.name!r}")
-        self.sink = Sink(format, path, mode, options or {}, foreach_batch)
+        if encode is not None or key is not None or (foreach_batch is None and format.lower() == "kafka"):
+            check_message(self.schema, format, encode, key, f"query {self.name!r}")
+        self.sink = Sink(format, path, mode, options or {}, foreach_batch, encode, key)
         return self
 
     def rows(self) -> pa.Table:

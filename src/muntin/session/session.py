@@ -21,6 +21,7 @@ from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
 from muntin.plan.nodes import BoundQuery
 from muntin.session.query import Query
+from muntin.spark.change_feeds import updates_of
 from muntin.spark.embedded import Column, DataFrame, SparkSession
 from muntin.spark.formats import check_sink
 from muntin.spark.late_output import source_row
@@ -31,7 +32,8 @@ from muntin.spark.tables import static_feed, update_feed
 from muntin.spark.times import ready_event_time
 from muntin.spark.types import arrow_type, check_names, schema_of
 
-TableKind = OneOf["static", "nrr", "relation"]
+TableKind = OneOf["static", "nrr", "relation", "upsert"]
+TableForm = OneOf["upsert", "debezium", "delta"]
 
 _UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
 
@@ -44,8 +46,8 @@ def _not_negative(spans: Mapping[str, int], what: str) -> None:
 
 def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str, str]) -> None:
     """Raises ConfigError for an option of ``Session.table`` that is none of those there are."""
-    if kind not in ("static", "nrr", "relation"):
-        raise ConfigError(f'table {name!r}: kind is "static", "relation" or "nrr", not {kind!r}')
+    if kind not in ("static", "nrr", "relation", "upsert"):
+        raise ConfigError(f'table {name!r}: kind is "static", "relation", "nrr" or "upsert", not {kind!r}')
     if ts_unit is not None and ts_unit not in _UNITS:
         raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
     for option, value in faults.items():
@@ -172,6 +174,7 @@ class Session:
         ts_unit: str | None = None,
         key: str | Sequence[str] = (),
         on_bad_update: OneOf["drop", "fail"] = "drop",
+        feed: TableForm | None = None,
     ) -> None:
         """Register a DataFrame as a table that queries may join.
 
@@ -183,7 +186,7 @@ class Session:
         Args:
             name: how queries call it.
             df: its rows; or its updates, whose columns but ``ts`` and ``op`` are the table's.
-            kind: ``"static"``, ``"relation"`` or ``"nrr"``.
+            kind: ``"static"``, ``"relation"`` or ``"nrr"``; ``"upsert"`` is a relation of which ``feed`` is that.
             ts: event-time column of the updates, as for ``stream``.
             op: column that says whether the row comes (+, I, insert, c, r) or an equal one goes (-, D, delete, d);
                 where ``df`` has Debezium's columns ``before`` and ``after`` they hold the rows, and ``op`` may be u.
@@ -197,6 +200,9 @@ class Session:
                 table is a bag: equal rows add up, and each deletion takes one away.
             on_bad_update: what to do with a deletion of a row that is not there: drop and count it (``bad_updates`` in
                 the metrics), or fail.
+            feed: the form of the updates, which says what ``ts`` and ``op`` need not: ``"upsert"`` (a row replaces the
+                one of its key, one that has nothing but key and time takes it away), ``"debezium"``, ``"delta"``
+                (``spark.change_feeds``); None: as ``ts`` and ``op`` say.
 
         Updates are applied in order of event time, those of one instant in the order in which they come. Raises
         ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an unknown
@@ -205,21 +211,26 @@ class Session:
         self._free(name)
         faults = {"on_bad_time": on_bad_time, "on_bad_update": on_bad_update}
         _check_table(name, kind, ts_unit, faults)
-        if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop"):
+        if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop" or feed):
             raise ConfigError(_never_changes(name))
         check_names(df, f"table {name!r}")
-        unit = _UNITS[ts_unit] if ts_unit else None
-        feed = static_feed(df, name) if kind == "static" else update_feed(df, name, ts, op, unit)
-        schema = schema_of(feed.schema, f"table {name!r}")
+        by = (key,) if isinstance(key, str) else tuple(key)
+        form = "upsert" if kind == "upsert" and feed is None else feed
+        came = updates_of(df, form, name, ts, op, ts_unit, by)
+        unit = _UNITS[came.ts_unit] if came.ts_unit else None
+        changes = static_feed(df, name) if kind == "static" else update_feed(came.df, name, came.ts, came.op, unit)
+        schema = schema_of(changes.schema, f"table {name!r}")
         spans = {"slack": slack, "idle_after": idle_after}
         given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
-        by = (key,) if isinstance(key, str) else tuple(key)
         _not_negative(given, f"table {name!r}")
-        table = Table(name, schema, kind, on_bad_time=on_bad_time, key=by, on_bad_update=on_bad_update, **given)
+        table = Table(
+            name, schema, "relation" if kind == "upsert" else kind, on_bad_time=on_bad_time, key=by,
+            on_bad_update=on_bad_update, deletions_first=came.deletions_first, **given,
+        )  # fmt: skip
         self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
-        self.frames[name] = feed.df
-        if feed.row is not None:
-            self.rows[name] = feed.row
+        self.frames[name] = changes.df
+        if changes.row is not None:
+            self.rows[name] = changes.row
 
     def view(self, name: str, text: str) -> None:
         """Name a query, to be used in FROM: a relation, or a stream if it is Istream(...), Dstream(...), Rstream(...).

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from typing import Literal as OneOf
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from muntin.core.errors import ConfigError
+from muntin.core.schema import Schema
 from muntin.dataflow.graph import QueryPlan
 from muntin.spark import files
+from muntin.spark.feeds import quoted
 from muntin.spark.outlets import Outlet, same_in_parquet
 from muntin.spark.spec import PipelineSpec
 
@@ -38,6 +42,9 @@ class Sink:
 
     Exactly once: the file formats, ``memory``, and functions or formats that honour the batch id. Others get the rows
     of an unfinished batch again when it is repeated after a failure.
+
+    ``encode``: rows become messages, ``value`` a JSON object of all columns and ``key`` the text of the column
+    ``key`` (NULL without one), as Kafka takes them.
     """
 
     format: str = "memory"
@@ -45,6 +52,8 @@ class Sink:
     mode: str = "append"
     options: Mapping[str, Any] = field(default_factory=dict)
     foreach_batch: ForeachBatch | None = None
+    encode: OneOf["json"] | None = None
+    key: str | None = None
     memory: dict[int, pa.Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,6 +63,8 @@ class Sink:
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch."""
+        if self.encode is not None:
+            df = as_messages(df, self.key)
         if self.foreach_batch is not None:
             self.foreach_batch(df, batch_id)
         elif self.format == "blackhole":
@@ -89,7 +100,7 @@ class Sink:
         if self.format == "blackhole":
             return Outlet("blackhole")
         codec = CODECS.get(str(self.options.get("compression", "snappy")).lower())
-        if self.format != "parquet" or set(self.options) - {"compression"} or codec is None:
+        if self.format != "parquet" or set(self.options) - {"compression"} or codec is None or self.encode:
             return None
         if not same_in_parquet(schema):
             return None
@@ -124,6 +135,33 @@ class Sink:
         if batches != list(range(begun, begun + len(batches))) or begun + len(batches) < first:
             return None
         return [self.memory[b] for b in batches]
+
+
+def as_messages(df: DataFrame, key: str | None) -> DataFrame:
+    """Rows as messages: ``key`` (text of a column) and ``value`` (a JSON object of all columns; what is NULL is there,
+    as null; instants with microseconds)."""
+    whole = F.struct(*(F.col(quoted(n)) for n in df.columns))
+    value = F.to_json(whole, {"ignoreNullFields": "false", **TIMES})
+    name = F.lit(None) if key is None else F.col(quoted(key))
+    return df.select(name.cast("string").alias("key"), value.alias("value"))
+
+
+def check_message(schema: Schema, format: str, encode: str | None, key: str | None, what: str) -> None:
+    """Raises ConfigError for results of which no message can be made: an unknown ``encode``, a ``key`` that is no
+    column, and results without ``value`` for Kafka; ``what``: whose sink."""
+    if encode not in (None, "json"):
+        raise ConfigError(f'{what}: encode is "json" (messages of one JSON object a row), not {encode!r}')
+    if key is not None and encode is None:
+        raise ConfigError(f'{what}: key names the column that messages are keyed by, and goes with encode="json"')
+    if key is not None and schema.get(key) is None:
+        raise ConfigError(f"{what}: there is no column {key!r} to key messages by; it has {', '.join(schema.names)}")
+    if format.lower() == "kafka" and encode is None:
+        value = schema.get("value")
+        if value is None or not (pa.types.is_string(value.type) or pa.types.is_binary(value.type)):
+            raise ConfigError(
+                f"{what}: Kafka takes a column value of text or bytes, and the results have {', '.join(schema.names)}: "
+                'give encode="json" (and key=...: the column of their key)'
+            )
 
 
 def paths_apart(sinks: Mapping[str, Sink]) -> None:
