@@ -124,6 +124,17 @@ def test_run_resumes_and_stops_on_ctrl_c(tmp_path: Path) -> None:
     assert results(tmp_path / "out") == [("05", "a", 6), ("05", "b", 4), ("10", "a", 12), ("10", "b", 11)]
 
 
+@pytest.mark.slow
+def test_finite_input_is_answered_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(JOB)
+    events(tmp_path / "in" / "0.parquet", [1, 2, 3, 4, 6])
+    job = [*MUNTIN, "run", str(tmp_path / "job.toml"), "--finish"]
+    done = subprocess.run(job, env=ENV, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = [("05", "a", 6), ("05", "b", 4), ("10", "a", 12), ("10", "b", 4), ("15", "a", 6)]
+    assert results(tmp_path / "out") == rows
+
+
 def test_a_query_that_fails_while_running_is_status_1(tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text(JOB.replace('ts = "ts"', 'ts = "ts"\non_bad_time = "fail"'))
     (tmp_path / "in").mkdir()
