@@ -41,13 +41,16 @@ types: $(STAMP) ## mypy over src
 contracts: $(STAMP) ## import-linter: imports point down the layers
 	@$(BIN)/lint-imports --no-logo
 
-pytest: $(STAMP) ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
+$(VENV)/spark.jsa: $(STAMP) tools/jvm_archive.py
+	@$(JAVA) && $(BIN)/python tools/jvm_archive.py $@ >/dev/null 2>&1 || echo "muntin: no class archive: JVMs start as ever"
+
+pytest: $(VENV)/spark.jsa ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
 	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 test-oldest: $(STAMP) ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
 	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest -m any_spark $(ARGS)
 
-test-slow: $(STAMP) ## the long forms of the tests too (crashes, clusters, real streams): many minutes
+test-slow: $(VENV)/spark.jsa ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)
 
 bench: $(STAMP) ## a benchmark against Spark's own operators and Flink: CASE=sliding-sum | window-join | state-bytes

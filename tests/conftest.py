@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+ARCHIVE = Path(sys.prefix) / "spark.jsa"
+"""Classes of Spark, ready to be mapped (``tools/jvm_archive.py``, which ``make pytest`` runs)."""
+
+
+def _jvm_options() -> str:
+    """For JVMs that live for seconds: compile quickly rather than well, and load classes from the archive."""
+    options = ["-XX:TieredStopAtLevel=1"]
+    if ARCHIVE.exists():
+        options += [f"-XX:SharedArchiveFile={ARCHIVE}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return " ".join(options)
+
+
+os.environ.setdefault("SPARK_SUBMIT_OPTS", _jvm_options())
 
 
 @pytest.hookimpl(tryfirst=True)
