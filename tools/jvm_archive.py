@@ -1,4 +1,4 @@
-"""Write an archive of the classes that a small live pipeline loads: with it, each JVM of the tests starts in half the time.
+"""Archive the classes that a small live pipeline loads: with it, each JVM of the tests starts in half the time.
 
 Usage: jvm_archive.py FILE. About 20 s and 150 MB, once a virtual environment. A JVM that finds no such file, or one
 of another Java, starts as ever.
