@@ -177,11 +177,17 @@ def _other_line(node: Node) -> str:
             return kind.replace("_", " ")
         case Apply(_, _, predicate, aggs):
             return f"apply {', '.join(_aggs(aggs))} where {_expr(predicate)}"
-        case TopK(_, keys, count):
-            named = [f"{_expr(e)}{' desc' if d else ''}{' nulls first' if n else ''}" for e, d, n in keys]
-            return f"top {count} by {', '.join(named)}"
+        case TopK():
+            return _top(node)
         case _:
             return type(node).__name__.lower()
+
+
+def _top(node: TopK) -> str:
+    named = [f"{_expr(e)}{' desc' if d else ''}{' nulls first' if n else ''}" for e, d, n in node.keys]
+    count = f"{node.count}{f' behind {node.offset}' if node.offset else ''}{' with ties' if node.ties else ''}"
+    of = f" of {'group' if node.grouped else 'each'} {', '.join(map(_expr, node.by))}" if node.by else ""
+    return f"top {count}{of} by {', '.join(named)}" + "".join(f", {n} = {kind}" for n, kind in node.ranks)
 
 
 def _aggs(aggs: tuple[tuple[str, Agg], ...]) -> list[str]:

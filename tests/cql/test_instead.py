@@ -40,7 +40,7 @@ ONE = "FROM flights [NOW]"
         (f"SELECT explode(tags) AS x {ONE}", "explode", "df.withColumn"),
         (f"SELECT origin, AVG(delay) OVER (PARTITION BY origin) AS x {ONE}", "AVG", "GROUP BY k"),
         (f"SELECT AVG(delay) OVER (ORDER BY ts ROWS 9 PRECEDING) AS x {ONE}", "AVG", "FROM s [ROWS 10]"),
-        (f"SELECT ROW_NUMBER() OVER (ORDER BY delay) AS x {ONE}", "ROW_NUMBER", "LIMIT 10"),
+        (f"SELECT ROW_NUMBER() OVER (ORDER BY delay) AS x {ONE}", "ROW_NUMBER", "QUALIFY"),
         (f"SELECT LAG(delay) OVER (ORDER BY ts) AS x {ONE}", "LAG", "[ROWS 2]"),
         (f"SELECT AVG(delay) OVER w AS x {ONE} WINDOW w AS (PARTITION BY origin)", "w", "windows stand at streams"),
         ("SELECT 1 AS n FROM flights GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE)", "TUMBLE", "[RANGE size SLIDE size]"),
@@ -62,7 +62,6 @@ ONE = "FROM flights [NOW]"
         (f"SELECT STRING_AGG(origin, ',') AS x {ONE}", "STRING_AGG", "COLLECT(x)"),
         (f"SELECT CURRENT_TIMESTAMP AS x {ONE}", "CURRENT_TIMESTAMP", "event time"),
         (f"SELECT TRUNC(day, 'MM') AS x {ONE}", "TRUNC", "CAST(DATE_TRUNC('MONTH', d) AS DATE)"),
-        (f"SELECT origin {ONE} ORDER BY origin FETCH FIRST 3 ROWS ONLY", "ONLY", "LIMIT k"),
     ],
 )
 def test_the_message_names_what_to_write(text: str, token: str, message: str) -> None:

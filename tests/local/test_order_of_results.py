@@ -10,6 +10,7 @@ import pytest
 from test_fixed_queries import STREAMS, answers, draw
 from test_local_matches import difference
 
+import muntin
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.plan.catalog import Catalog
@@ -90,3 +91,33 @@ def test_the_order_is_no_part_of_a_query_s_identity() -> None:
     first, again = (plan_query(bind(t, Catalog(STREAMS))) for t in texts)
     assert first.order == (("c1", False, True),) and [v.id for v in first.vertices] == [v.id for v in again.vertices]
     assert plan_query(bind("SELECT k, v FROM A [RANGE 6 SECONDS]", Catalog(STREAMS))).order == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_rows_of_groups_leave_in_order(kind: str) -> None:
+    """QUALIFY: those of a group one after the other, by rank; LIMIT BY: by the keys, whatever shard they come from."""
+    over = "OVER (PARTITION BY k ORDER BY v DESC NULLS LAST)"
+    ranked = f"SELECT k, v, ROW_NUMBER() {over} AS n FROM A [RANGE 6 SECONDS] QUALIFY n <= 2"
+    limited = "SELECT k, v FROM A [RANGE 6 SECONDS] ORDER BY v NULLS LAST, k LIMIT 2 BY k"
+    longest = 0
+    for seed in range(8):
+        streams = drawn(seed)
+        for text, sort in ((ranked, lambda r: (r[0], r[2])), (limited, lambda r: (r[1] is None, r[1] or 0, r[0]))):
+            got = shown(wrapped(kind, text), streams, seed)
+            assert not difference(run(bind(wrapped(kind, text), Catalog(STREAMS)), streams), got)
+            for rows in by_instant(got) if text == limited else ():
+                values = [r[2] for r in rows]
+                assert values == sorted(values, key=sort)
+                longest = max(longest, len(values))
+            whole = query_in_process(wrapped(kind, text), streams)
+            for rows in by_instant(whole):
+                values = [r[2] for r in rows]
+                assert values == sorted(values, key=sort)
+    assert longest > 1
+
+
+def query_in_process(text: str, streams: Any) -> list[Any]:
+    """As (instant, sign, row), in the order in which they leave."""
+    table = muntin.query(text, ts_unit="s", ts={"A": "ts"}, A=streams["A"])
+    names = [n for n in table.column_names if n not in ("ts", "op")]
+    return [(r["ts"], r.get("op"), tuple(r[n] for n in names)) for r in table.to_pylist()]

@@ -14,6 +14,7 @@ from generate_further import draw_further_case, draw_repeating_case
 from generate_internal import draw_beside_case, draw_internal_case
 from generate_wide import draw_wide_case
 from stored import Stored
+from test_first_rows import draw_first_case
 from test_local_matches_wide import batches_of
 from user_aggregates import PLAIN, with_code
 
@@ -42,6 +43,11 @@ def test_tables_survive_too(kind: str, tmp_path: Path) -> None:
     assert len(seeds) >= 8
     for seed in seeds[:8]:
         assert check(seed, tmp_path) != "PLAIN"
+
+
+def test_the_first_rows_of_groups_survive_too(tmp_path: Path) -> None:
+    found = Counter(check(seed, tmp_path, draw_first_case) for seed in range(9_000, 9_012))
+    assert found["UNSUPPORTED"] == 0
 
 
 def test_tables_that_repeat_themselves_survive_too(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ QUERIES = {
     "outer": "SELECT x.name, x.v, y.v AS other FROM a [RANGE 4 SECONDS] x LEFT JOIN b [RANGE 3 SECONDS] y ON x.j = y.j",
     "distinct": "SELECT DISTINCT name, k FROM a [RANGE 6 SECONDS]",
     "except": "SELECT j FROM a [RANGE 5 SECONDS] EXCEPT ALL SELECT j FROM b [RANGE 5 SECONDS]",
+    "top of groups": "SELECT k, v, RANK() OVER (PARTITION BY k ORDER BY v DESC) AS place FROM a [RANGE 9 SECONDS] "
+    "QUALIFY place <= 2",
     "top": "RSTREAM(SELECT k, v, name FROM a [RANGE 10 SECONDS SLIDE 5 SECONDS] ORDER BY v DESC LIMIT 3)",
     "scalar": "SELECT k, v FROM a [RANGE 5 SECONDS SLIDE 5 SECONDS] WHERE v > (SELECT AVG(v) FROM b [RANGE 9 SECONDS])",
     "static": "SELECT d.label, COUNT(*) AS n FROM a [RANGE 7 SECONDS] x, dim d WHERE x.k = d.k GROUP BY d.label",

@@ -22,7 +22,7 @@ from muntin.cql.shape import SUPPORTED
 from muntin.plan.catalog import Catalog
 
 Kind = type[exp.Expr]
-_SET = ("this", "expression", "distinct", "order", "limit")
+_SET = ("this", "expression", "distinct", "order", "limit", "offset")
 
 READ: Mapping[Kind, tuple[str, ...]] = {
     **OF_EXPRESSIONS,
@@ -30,11 +30,12 @@ READ: Mapping[Kind, tuple[str, ...]] = {
     exp.Filter: ("this", "expression"),
     exp.IgnoreNulls: ("this",),
     exp.RespectNulls: ("this",),
-    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit"),
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "order", "limit",
+                 "offset"),
     exp.Union: _SET,
     exp.Except: _SET,
     exp.Intersect: _SET,
-    exp.Subquery: ("this", "alias", "window", "order", "limit"),
+    exp.Subquery: ("this", "alias", "window", "order", "limit", "offset"),
     exp.From: ("this",),
     exp.Join: ("this", "on", "using", "method", "side", "kind"),
     exp.Where: ("this",),
@@ -43,7 +44,15 @@ READ: Mapping[Kind, tuple[str, ...]] = {
     exp.Distinct: ("expressions",),
     exp.Order: ("expressions",),
     exp.Ordered: ("this", "desc", "nulls_first"),
-    exp.Limit: ("expression",),
+    exp.Limit: ("expression", "limit_options", "expressions"),
+    exp.Fetch: ("direction", "count", "limit_options"),  # FIRST and NEXT are one
+    exp.LimitOptions: ("percent", "rows", "with_ties"),
+    exp.Offset: ("expression",),
+    exp.Qualify: ("this",),
+    exp.Window: ("this", "partition_by", "order", "spec", "over", "alias"),
+    exp.RowNumber: (),
+    exp.Rank: (),
+    exp.DenseRank: (),
     exp.Alias: ("this", "alias"),
     exp.TableAlias: ("this", "columns"),
     exp.Star: (),
@@ -70,7 +79,7 @@ SET_BY_THE_DIALECT: Mapping[tuple[Kind, str], Any] = {
 """Arguments that Spark's dialect sets by itself: with this value they say nothing."""
 
 _CLAUSES = {
-    "offset": "OFFSET", "with_": "WITH", "qualify": "QUALIFY", "windows": "a WINDOW clause",
+    "with_": "WITH", "windows": "a WINDOW clause",
     "laterals": "LATERAL VIEW", "sort": "SORT BY", "cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY",
     "hint": "a hint", "into": "INTO", "pivots": "PIVOT", "sample": "TABLESAMPLE", "kind": "SELECT AS STRUCT",
     "exclude": "EXCEPT columns", "by_name": "BY NAME", "alias": "an alias", "locks": "FOR UPDATE",
@@ -83,9 +92,6 @@ _WORDS: Mapping[tuple[Kind, str], str] = {
     (exp.Select, "windows"): "a WINDOW clause is not supported: windows stand at streams, as in s [RANGE 5 MINUTES]",
     (exp.Trim, "expression"): "TRIM takes no characters: it takes spaces off",
     (exp.Distinct, "on"): "DISTINCT ON is not supported: use [PARTITION BY k ROWS 1]",
-    (exp.Limit, "limit_options"): "LIMIT takes a number of rows alone: WITH TIES and PERCENT are not supported",
-    (exp.Limit, "expressions"): "LIMIT ... BY is not supported: use [PARTITION BY k ROWS n]",
-    (exp.Limit, "offset"): "OFFSET is not supported: write ORDER BY ... LIMIT k",
     (exp.Order, "siblings"): "ORDER SIBLINGS BY is not supported",
     (exp.Ordered, "with_fill"): "WITH FILL is not supported",
     (exp.Group, "all"): "GROUP BY ALL is not supported: list the expressions",

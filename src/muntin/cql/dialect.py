@@ -219,12 +219,12 @@ class CqlParser(SparkParser):
             query.update_positions(token)
         return query
 
-    def _parse_limit_options(self) -> exp.LimitOptions | None:
-        """As Spark's, but without a word that sqlglot skips."""
-        options: exp.LimitOptions | None = super()._parse_limit_options()
-        if self._prev.text.upper() == "ONLY":
-            self.raise_error("this does not belong here: write ORDER BY ... LIMIT k", self._prev)
-        return options
+    def _parse_limit(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """As Spark's, but without a word of FETCH that sqlglot skips."""
+        found: exp.Expr | None = super()._parse_limit(*args, **kwargs)
+        if isinstance(found, exp.Limit) and self._prev.text.upper() == "ONLY":
+            self.raise_error("this does not belong here: write LIMIT k, or FETCH FIRST k ROWS ONLY", self._prev)
+        return found
 
     def parse_set_operation(self, *args: Any, **kwargs: Any) -> exp.SetOperation | None:
         """As Spark's, but without the words of joins that sqlglot skips before UNION, EXCEPT and INTERSECT."""

@@ -67,6 +67,8 @@ def _months_in(body: str) -> list[Fraction] | None:
         fixed |= months is None
         parts += [] if months is None else [(-1 if (outer == "-") != (inner == "-") else 1) * Fraction(number) * months]
         at = found.end()
+    if parts and at < len(body):
+        raise ValueError(f"{body!r} is not a length of time: {_HOW}")
     if parts and fixed:
         raise ValueError(
             f"{body!r} has months beside a length that is always the same: write either, as in 45 DAYS or 2 MONTHS"

@@ -1,8 +1,9 @@
-"""ORDER BY ... LIMIT k to ``TopK``: the keys as output columns, with hidden ones where the select list lacks them."""
+"""ORDER BY ... LIMIT k and QUALIFY to ``TopK``: the keys as output columns, hidden ones where the select list lacks
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -11,130 +12,161 @@ from muntin.core.errors import QueryError
 from muntin.core.schema import Schema
 from muntin.cql.context import Context
 from muntin.cql.expressions import ExprBinder
+from muntin.cql.limits import Limit, limit_of
 from muntin.cql.operators import describe
+from muntin.cql.ranks import UNBOUNDED, Qualified, RankCall, call_of, is_rank, qualified
 from muntin.cql.scopes import listing
 from muntin.cql.select_list import Item
 from muntin.cql.types import family
 from muntin.plan.exprs import Column, Expr
-from muntin.plan.nodes import Node, Project, TopK
+from muntin.plan.nodes import Node, Project, TopK, column
 
-_NO_ORDER = "rows of a stream have no order beyond time"
 Key = tuple[Expr, bool, bool]
-
-
-def limit_of(ctx: Context, query: exp.Expr) -> int | None:
-    """k of ORDER BY ... LIMIT k; None when the query has neither.
-
-    Raises:
-        QueryError: one without the other, or a limit that is no positive number.
-    """
-    order, limit = query.args.get("order"), query.args.get("limit")
-    if limit is None:
-        if order is None:
-            return None
-        raise ctx.at(order.expressions[0]).error(
-            f"ORDER BY without LIMIT: {_NO_ORDER}. Write ORDER BY ... LIMIT k for the first k, or leave it out"
-        )
-    if order is None:
-        raise ctx.at(limit).error(f"LIMIT without ORDER BY: {_NO_ORDER}. Write ORDER BY ... LIMIT k")
-    count = limit.expression if isinstance(limit, exp.Limit) else None
-    if not isinstance(count, exp.Literal) or count.is_string or not str(count.this).isdigit() or int(count.this) < 1:
-        raise ctx.at(limit).error("LIMIT takes a positive number of rows, as in LIMIT 10")
-    return int(count.this)
+Lift = Callable[[Expr, exp.Expr], Expr]
 
 
 @dataclass
 class Ordering:
-    """ORDER BY and LIMIT of one SELECT block."""
+    """ORDER BY and LIMIT, or QUALIFY, of one SELECT block, and the ranks that it shows. ``items``: the select list."""
 
     ctx: Context
     select: exp.Select
     items: list[Item]
-    count: int | None = None
+    limit: Limit | None = None
     found: list[Key] = field(default_factory=list)
+    by: list[Expr] = field(default_factory=list)
+    qualify: Qualified | None = None
 
     def __post_init__(self) -> None:
-        self.count = limit_of(self.ctx, self.select)
+        self.ranks = [(i.name, call_of(self.ctx, i.node)) for i in self.items if is_rank(i.node)]
+        self.qualify = qualified(self.ctx, self.select, self.items)
+        self.limit = self.qualify.limit if self.qualify is not None else limit_of(self.ctx, self.select)
+        if self.ranks and self.limit is None:
+            raise self.ctx.at(self.ranks[0][1].node.this).unsupported(UNBOUNDED)
+        if (self.ranks or self.qualify) and self.select.args.get("distinct"):
+            at = self.qualify.call.node if self.qualify is not None else self.ranks[0][1].node
+            raise self.ctx.at(at.this).unsupported("ranks of DISTINCT rows: put the SELECT DISTINCT into a sub-query")
 
-    def keys(
-        self, exprs: list[Expr], binder: ExprBinder, lift: Callable[[Expr, exp.Expr], Expr]
-    ) -> list[tuple[str, Expr]]:
-        """Resolve the keys; gives the hidden columns that the projection must have for them."""
-        order = self.select.args.get("order")
+    @property
+    def shown(self) -> list[Item]:
+        """The select list without the ranks."""
+        return [i for i in self.items if not is_rank(i.node)]
+
+    def keys(self, exprs: list[Expr], binder: ExprBinder, lift: Lift) -> list[tuple[str, Expr]]:
+        """Resolve the keys; gives the hidden columns that the projection must have for them. ``exprs``: of the columns
+        ``shown``."""
+        if self.limit is None:
+            return []
         hidden: list[tuple[str, Expr]] = []
-        for ordered in order.expressions if order is not None else []:
-            at = self._position(ordered.this, binder)
-            if at is not None:
-                key: Expr = Column(self.items[at].name, exprs[at].type)
-            else:
-                key = self._computed(ordered.this, exprs, hidden, binder, lift)
-            self.found.append(_key(self.ctx, ordered, key))
+        keys = _Keys(self, exprs, binder, lift, hidden)
+        call = self.qualify.call if self.qualify is not None else self._ordered_by_rank()
+        order = call.order if call is not None else tuple(self.select.args["order"].expressions)
+        self.found = keys.order(order)
+        self.by = list(dict.fromkeys(keys.column(n) for n in self.limit.by))
+        for _, rank in self.ranks:
+            if keys.order(rank.order) != self.found or set(map(keys.column, rank.by)) != set(self.by):
+                raise self.ctx.at(rank.node.this).error(
+                    "a rank goes by the order in which the first rows are chosen: write the PARTITION BY and ORDER BY "
+                    + ("of QUALIFY" if self.qualify is not None else "of LIMIT (PARTITION BY g with LIMIT k BY g)")
+                )
         return hidden
 
-    def _position(self, node: exp.Expr, binder: ExprBinder) -> int | None:
-        """The output column that the key names: by number, by alias, or by its plain name."""
-        at = _ordinal(self.ctx, node, len(self.items))
-        if at is None and isinstance(node, exp.Column) and not node.table:
-            names = [i.name.lower() for i in self.items]
-            at = names.index(node.name.lower()) if node.name.lower() in names else None
-        return at
+    def _ordered_by_rank(self) -> RankCall | None:
+        """The rank that ORDER BY names alone: its order is meant."""
+        (first, *more) = self.select.args["order"].expressions
+        if more or first.args.get("desc") or not isinstance(first.this, exp.Column) or first.this.table:
+            return None
+        return next((r for n, r in self.ranks if n.lower() == first.this.name.lower()), None)
 
-    def _computed(
-        self,
-        node: exp.Expr,
-        exprs: list[Expr],
-        hidden: list[tuple[str, Expr]],
-        binder: ExprBinder,
-        lift: Callable[[Expr, exp.Expr], Expr],
-    ) -> Expr:
-        aliases = {i.alias.lower(): i.node for i in self.items if i.alias}
-        e = lift(replace(binder, subqueries=None, aliases=aliases).bind(node), node)
-        _check_plain(self.ctx, ordered_at=node, key=e)
-        if e in exprs:
-            return Column(self.items[exprs.index(e)].name, e.type)
-        if self.select.args.get("distinct"):
-            raise self.ctx.at(node).error("with DISTINCT, ORDER BY takes columns of the select list")
-        known = next((n for n, h in hidden if h == e), None)
+    def top(self, node: Node) -> Node:
+        """The first rows with the columns of the select list, in its order."""
+        if self.limit is None:
+            return node
+        ranks = tuple((n, r.kind) for n, r in self.ranks)
+        limit, by = self.limit, tuple(self.by)
+        grouped = self.qualify is not None
+        top = TopK(node, tuple(self.found), limit.count, by, limit.offset, limit.ties, ranks, grouped)
+        names = self._names(node)
+        if top.schema.names == names:
+            return top
+        return Project(top, tuple((n, column(top.schema, n)) for n in names))
+
+    def _names(self, node: Node) -> tuple[str, ...]:
+        """The columns of the answer: the input's without hidden ones, ranks where they stand in the list."""
+        plain = iter(node.schema.names)
+        return tuple(i.name if is_rank(i.node) else next(plain) for i in self.items)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Binds keys of an order to output columns, hidden ones where the select list lacks them."""
+
+    of: Ordering
+    exprs: list[Expr]
+    binder: ExprBinder
+    lift: Lift
+    hidden: list[tuple[str, Expr]]
+
+    def order(self, nodes: Sequence[exp.Expr]) -> list[Key]:
+        return [_key(self.of.ctx, ordered, self.column(ordered.this)) for ordered in nodes]
+
+    def column(self, node: exp.Expr) -> Expr:
+        at = self._position(node)
+        if at is not None:
+            return Column(self.of.shown[at].name, self.exprs[at].type)
+        return self._computed(node)
+
+    def _position(self, node: exp.Expr) -> int | None:
+        """The output column that the key names: by number, by alias, or by its plain name."""
+        ctx, items, shown = self.of.ctx, self.of.items, self.of.shown
+        at = _ordinal(ctx, node, len(items))
+        if at is None and isinstance(node, exp.Column) and not node.table:
+            names = [i.name.lower() for i in items]
+            at = names.index(node.name.lower()) if node.name.lower() in names else None
+        if at is not None and is_rank(items[at].node):
+            raise ctx.at(node).error("a rank cannot be a key beside others: write the columns that it is by")
+        return None if at is None else shown.index(items[at])
+
+    def _computed(self, node: exp.Expr) -> Expr:
+        ctx, shown = self.of.ctx, self.of.shown
+        aliases = {i.alias.lower(): i.node for i in shown if i.alias}
+        e = self.lift(replace(self.binder, subqueries=None, aliases=aliases).bind(node), node)
+        _check_plain(ctx, ordered_at=node, key=e)
+        if e in self.exprs:
+            return Column(shown[self.exprs.index(e)].name, e.type)
+        if self.of.select.args.get("distinct"):
+            raise ctx.at(node).error("with DISTINCT, ORDER BY takes columns of the select list")
+        known = next((n for n, h in self.hidden if h == e), None)
         if known is None:
-            known = self._free_name(len(hidden))
-            hidden.append((known, e))
+            known = self._free_name()
+            self.hidden.append((known, e))
         return Column(known, e.type)
 
-    def _free_name(self, n: int) -> str:
-        taken, name = {i.name.lower() for i in self.items}, f"o{n}"
+    def _free_name(self) -> str:
+        taken, name = {i.name.lower() for i in self.of.items}, f"o{len(self.hidden)}"
         while name in taken:
             name += "_"
         return name
 
-    def top(self, node: Node, shown: int) -> Node:
-        """The first rows, without the hidden columns."""
-        if self.count is None:
-            return node
-        top = TopK(node, tuple(self.found), self.count)
-        fields = top.schema.fields
-        if len(fields) == shown:
-            return top
-        return Project(top, tuple((f.name, Column(f.name, f.type)) for f in fields[:shown]))
-
 
 def top_of_set(ctx: Context, query: exp.Expr, node: Node) -> Node:
-    """ORDER BY and LIMIT of a set operation or a query in parentheses: keys are output columns."""
-    count = limit_of(ctx, query)
-    if count is None:
+    """ORDER BY and LIMIT of a set operation, a query in parentheses or one with QUALIFY: keys are output columns."""
+    limit = limit_of(ctx, query)
+    if limit is None:
         return node
-    return TopK(node, tuple(_output_key(ctx, o, node.schema) for o in query.args["order"].expressions), count)
+    keys = tuple(_key(ctx, o, _output_column(ctx, o.this, node.schema)) for o in query.args["order"].expressions)
+    by = tuple(dict.fromkeys(_output_column(ctx, n, node.schema) for n in limit.by))
+    return TopK(node, keys, limit.count, by, limit.offset, limit.ties)
 
 
-def _output_key(ctx: Context, ordered: exp.Expr, schema: Schema) -> Key:
-    node = ordered.this
+def _output_column(ctx: Context, node: exp.Expr, schema: Schema) -> Column:
     at = _ordinal(ctx, node, len(schema.fields))
     if at is None and isinstance(node, exp.Column) and not node.table:
         names = [n.lower() for n in schema.names]
         at = names.index(node.name.lower()) if node.name.lower() in names else None
     if at is None:
         raise _unknown(ctx, node, schema)
-    field_ = schema.fields[at]
-    return _key(ctx, ordered, Column(field_.name, field_.type))
+    return Column(schema.fields[at].name, schema.fields[at].type)
 
 
 def _unknown(ctx: Context, node: exp.Expr, schema: Schema) -> QueryError:

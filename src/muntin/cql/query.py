@@ -17,6 +17,7 @@ from muntin.cql.from_clause import FromClause, bind_from
 from muntin.cql.operators import TypeClash, describe
 from muntin.cql.ordering import Ordering, top_of_set
 from muntin.cql.output_windows import streamed
+from muntin.cql.ranks import bounds_moved_in
 from muntin.cql.scopes import Scope
 from muntin.cql.select_list import Item, expand, group_nodes, named
 from muntin.cql.set_operations import combine
@@ -55,7 +56,7 @@ class Queries:
         raise self.ctx.at(tree).error(f"this is not a query; {SUPPORTED}")
 
     def _modified(self, tree: exp.Subquery, outer: Scope | None) -> Node:
-        check_plain(tree, self.ctx.text, frozenset({"this", "order", "limit"}))
+        check_plain(tree, self.ctx.text, frozenset({"this", "order", "limit", "offset"}))
         return top_of_set(self.ctx, tree, self.relation(tree.this, outer))
 
     def _to_stream(self, tree: ToStream) -> Node:
@@ -100,6 +101,7 @@ class Block:
 
     def __init__(self, ctx: Context, select: exp.Select, outer: Scope | None, domains: Domains | None = None) -> None:
         check_clauses(select, ctx.text, ctx.catalog)
+        bounds_moved_in(select)
         self.ctx, self.select = ctx, unnested(ctx, select)
         self.clause: FromClause = bind_from(ctx, Sources(ctx, relation), self.select, outer)
         self.scope = self.clause.scope
@@ -115,16 +117,18 @@ class Block:
         """The whole block."""
         source, _ = self.source(lambda _: [])
         items = expand(self.select, self.scope)
+        named(items, self.ctx.text)
         ordering = Ordering(self.ctx, self.select, items)
         if has_aggregates(self.select, self.ctx.catalog):
             project = self._aggregated(source, items, ordering)
         else:
             binder = self.binder("SELECT")
-            exprs = [i.column or binder.bind(i.node) for i in items]
+            exprs = [i.column or binder.bind(i.node) for i in ordering.shown]
             steps = self.subqueries.take()
             hidden = ordering.keys(exprs, self.binder("ORDER BY"), lambda e, _: e)
-            project = self._project(stacked(source, steps), items, exprs, hidden)
-        return ordering.top(self._distinct(project), len(items))
+            project = self._project(stacked(source, steps), ordering.shown, exprs, hidden)
+        top = ordering.top(self._distinct(project))
+        return top_of_set(self.ctx, self.select, top) if ordering.qualify is not None else top
 
     def source(self, extra: Callable[[Scope], list[Expr]]) -> tuple[Node, list[Expr]]:
         """FROM and WHERE, and the conditions that name columns of an enclosing query."""
@@ -174,13 +178,13 @@ class Block:
             agg.group_by(key)
         self.subqueries.lift = agg.lift
         binder = self.binder("SELECT", agg)
-        exprs = [agg.lift(i.column or binder.bind(i.node), i.node) for i in items]
+        exprs = [agg.lift(i.column or binder.bind(i.node), i.node) for i in ordering.shown]
         selected = self.subqueries.take()
         having, steps = self._having(agg, items)
         hidden = ordering.keys(exprs, self.binder("ORDER BY", agg), agg.lift)
         whole: Node = Aggregate(source, tuple(agg.groups), tuple(agg.aggs))
         whole = whole if having == TRUE else Filter(whole, having)
-        return self._project(stacked(whole, [*steps, *selected]), items, exprs, hidden)
+        return self._project(stacked(whole, [*steps, *selected]), ordering.shown, exprs, hidden)
 
     def _having(self, agg: Aggregation, items: list[Item]) -> tuple[Expr, list[Step]]:
         clause = self.select.args.get("having")

@@ -13,7 +13,7 @@ from muntin.cql.types import family, to_spark
 from muntin.plan.exprs import Column
 from muntin.plan.nodes import Distinct, Node, Project, SetKind, SetOp, TopK
 
-_ALLOWED = frozenset({"this", "expression", "distinct", "order", "limit"})
+_ALLOWED = frozenset({"this", "expression", "distinct", "order", "limit", "offset"})
 
 
 def combine(ctx: Context, tree: exp.SetOperation, sides: list[Node]) -> Node:

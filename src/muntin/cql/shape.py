@@ -7,9 +7,13 @@ from sqlglot import exp
 from muntin.cql.calls import has_aggregate
 from muntin.cql.instead import for_node
 from muntin.cql.places import place_of
+from muntin.cql.ranks import is_rank
 from muntin.plan.catalog import Catalog
 
-SUPPORTED = "supported is SELECT [DISTINCT] ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT"
+SUPPORTED = (
+    "supported is SELECT [DISTINCT] ... FROM ... WHERE ... GROUP BY ... HAVING ... QUALIFY ... ORDER BY ... LIMIT ... "
+    "OFFSET"
+)
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 def unwrapped(tree: exp.Expr) -> exp.Expr:
@@ -30,7 +34,7 @@ def check_plain(tree: exp.Expr, text: str, allowed: frozenset[str]) -> None:
 def check_clauses(select: exp.Select, text: str, catalog: Catalog) -> None:
     """Raise for OVER and groupings that the language does not have, and for HAVING without aggregates."""
     over = next((n for e in select.expressions for n in e.walk() if isinstance(n, exp.Window)), None)
-    if over is not None:  # else its aggregate would be taken for one of the query
+    if over is not None and not is_rank(over):  # else its aggregate would be taken for one of the query
         raise place_of(over, text).unsupported(str(for_node(over)))
     _check_group(select, text)
     having = select.args.get("having")
@@ -52,5 +56,6 @@ def _check_group(select: exp.Select, text: str) -> None:
 def has_aggregates(select: exp.Select, catalog: Catalog) -> bool:
     """Whether the query groups or aggregates."""
     order = select.args.get("order")
-    nodes = [*select.expressions, *(n for n in (select.args.get("having"), order) if n is not None)]
+    others = (select.args.get("having"), select.args.get("qualify"), order)
+    nodes = [*select.expressions, *(n for n in others if n is not None)]
     return bool(select.args.get("group")) or any(has_aggregate(n, catalog) for n in nodes)

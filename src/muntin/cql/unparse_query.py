@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ _SETS = {
     "intersect_all": "INTERSECT ALL",
 }  # fmt: skip
 Names = Mapping[str, str]
+Text = Callable[[Expr], str]
 Step = SemiJoin | Apply | Filter
 
 
@@ -55,10 +56,10 @@ def relation_text(node: Node) -> str:
             return f"({relation_text(left)}) {_SETS[kind]} ({relation_text(right)})"
         case Distinct(SetOp("union_all", left, right)):
             return f"({relation_text(left)}) UNION ({relation_text(right)})"
-        case TopK(SetOp() | Distinct(SetOp()) as inner, keys, count):
-            return f"{relation_text(inner)} {_order([(_output(e), d, n) for e, d, n in keys], count)}"
-        case TopK(TopK() | Project(TopK()) as inner, keys, count):
-            return f"({relation_text(inner)}) {_order([(_output(e), d, n) for e, d, n in keys], count)}"
+        case TopK(SetOp() | Distinct(SetOp()) as inner):
+            return f"{relation_text(inner)} {_limited(node, _output)}"
+        case TopK(TopK() | Project(TopK()) as inner):
+            return f"({relation_text(inner)}) {_limited(node, _output)}"
         case _:
             return _Block(node).text()
 
@@ -68,41 +69,65 @@ def _output(e: Expr) -> str:
     return quote(e.name)
 
 
-def _order(keys: list[tuple[str, bool, bool]], count: int) -> str:
-    texts = [f"{t} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}" for t, desc, first in keys]
-    return f"ORDER BY {', '.join(texts)} LIMIT {count}"
+def _keys(top: TopK, text: Text) -> str:
+    """ORDER BY, with ``text`` for each key."""
+    keys = (f"{text(e)} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for e, d, n in top.keys)
+    return f"ORDER BY {', '.join(keys)}"
+
+
+def _limited(top: TopK, text: Text) -> str:
+    """ORDER BY and LIMIT."""
+    count = f"LIMIT {top.count}{' WITH TIES' if top.ties else ''}"
+    by = f" BY {', '.join(map(text, top.by))}" if top.by else ""
+    return f"{_keys(top, text)} {count}{by}{f' OFFSET {top.offset}' if top.offset else ''}"
+
+
+def _rank(top: TopK, kind: str, text: Text) -> str:
+    """The call of a rank in the order of ``top``."""
+    by = f"PARTITION BY {', '.join(map(text, top.by))} " if top.by else ""
+    return f"{kind.upper()}() OVER ({by}{_keys(top, text)})"
+
+
+def _qualified(top: TopK, text: Text) -> str:
+    """QUALIFY."""
+    first, last = top.offset + 1, top.offset + top.count
+    return f"QUALIFY {_rank(top, 'rank' if top.ties else 'row_number', text)} BETWEEN {first} AND {last}"
 
 
 class _Block:
     """A SELECT block taken apart: ``[Project] TopK? Distinct? Project`` over what FROM to HAVING give."""
 
     def __init__(self, node: Node) -> None:
-        shown: int | None = None
+        names: tuple[str, ...] | None = None
         if isinstance(node, Project) and isinstance(node.input, TopK):
-            shown, node = len(node.exprs), node.input
+            names, node = node.schema.names, node.input
         self.top = node if isinstance(node, TopK) else None
+        self.names = names if names is not None else node.schema.names
         node = node.input if isinstance(node, TopK) else node
         self.distinct = isinstance(node, Distinct)
         node = node.input if isinstance(node, Distinct) else node
         assert isinstance(node, Project), node
-        self.visible = node.exprs[:shown]
-        self.hidden = dict(node.exprs[shown:]) if shown is not None else {}
+        self.exprs = dict(node.exprs)
+        self.ranks = dict(self.top.ranks) if self.top is not None else {}
         self.input = node.input
 
     def text(self) -> str:
         body = _Rows.of(self.input, {})
-        above = body.above
-        columns = ", ".join(f"{above.expr(e)} AS {quote(n)}" for n, e in self.visible)
+
+        def key(e: Expr) -> str:
+            assert isinstance(e, Column)
+            return quote(e.name) if e.name in self.names else _not_ordinal(self.exprs[e.name], body.above)
+
+        columns = ", ".join(f"{self._item(n, body.above, key)} AS {quote(n)}" for n in self.names)
         word = "SELECT DISTINCT" if self.distinct else "SELECT"
         parts = [f"{word} {columns}", *body.clauses()]
         if self.top is not None:
-            keys = [(self._key(e, above), d, n) for e, d, n in self.top.keys]
-            parts.append(_order(keys, self.top.count))
+            parts.append((_qualified if self.top.grouped else _limited)(self.top, key))
         return " ".join(parts)
 
-    def _key(self, e: Expr, above: Renderer) -> str:
-        assert isinstance(e, Column)
-        return _not_ordinal(self.hidden[e.name], above) if e.name in self.hidden else quote(e.name)
+    def _item(self, name: str, above: Renderer, key: Text) -> str:
+        kind = self.ranks.get(name)
+        return above.expr(self.exprs[name]) if kind is None or self.top is None else _rank(self.top, kind, key)
 
 
 def _not_ordinal(e: Expr, renderer: Renderer) -> str:

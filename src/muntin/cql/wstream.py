@@ -51,7 +51,7 @@ def unnested(ctx: Context, select: exp.Select) -> exp.Select:
             "[PARTITION BY k ROWS n] GROUP BY k"
         )
     inner = exp.Select(**{k: v for k, v in select.args.items() if k in ("from_", "joins", "where")})
-    outer = exp.Select(**{k: v for k, v in select.args.items() if k in ("order", "limit")})
+    outer = exp.Select(**{k: v for k, v in select.args.items() if k in ("order", "limit", "offset", "qualify")})
     items: list[exp.Expr] = []
     for n, call in enumerate(calls):
         items.append(exp.alias_(call.expressions[0].copy(), f"w{n}"))

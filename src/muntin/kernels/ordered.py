@@ -140,82 +140,124 @@ def contents(
     return _contents(*events, *schedule, *multiset)
 
 
-@kernel(nb.types.Tuple((MI64, MI64, nb.int64))(MI64, MI64, nb.int64), cache=True)
-def _leading(tree, live, wanted):  # type: ignore[no-untyped-def]
-    """The first ``wanted`` rows: their places in order, how many of each, how many places."""
-    place = np.empty(wanted, np.int64)
-    count = np.empty(wanted, np.int64)
-    kinds = 0
-    rank = 0
-    while rank < wanted:
-        place[kinds] = _find(tree, 0, len(live), rank)
-        count[kinds] = min(live[place[kinds]], wanted - rank)
-        rank += count[kinds]
-        kinds += 1
-    return place, count, kinds
+NUMBER, RANK, DENSE = 1, 2, 4
+"""What of a row's rank is shown, as bits."""
+_WIDTH = 6
+"""Numbers of an entry: instant, place, row number, rank, dense rank, how many rows (of a change: +1 or -1)."""
 
 
-@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, nb.int64), cache=True)
-def _first_places(ev_place, ev_sign, ev_end, count, k):  # type: ignore[no-untyped-def]
-    size = len(count)
-    tree = np.zeros(size, np.int64)
+@kernel(MI64(MI64, nb.int64, I64), cache=True)
+def _with(entries, used, entry):  # type: ignore[no-untyped-def]
+    """The entries with one more behind those ``used``; the array grows by doubling."""
+    if (used + 1) * _WIDTH > len(entries):
+        grown = np.empty(2 * len(entries), np.int64)
+        grown[: len(entries)] = entries
+        entries = grown
+    entries[used * _WIDTH : (used + 1) * _WIDTH] = entry
+    return entries
+
+
+@kernel(nb.types.Tuple((MI64, nb.int64))(MI64, MI64, I64, I64, I64, nb.int64), cache=True)
+def _leading(tree, live, tie, group, wanted, instant):  # type: ignore[no-untyped-def]
+    """The rows shown of a group now, in order: entries, and how many. ``group``: first place, places, rows; ``wanted``:
+    offset, count, whether ties of the last come too, what is shown."""
+    first, size, total = group
+    offset, count, ties, show = wanted
+    entries = np.empty(16 * _WIDTH, np.int64)
+    entry = np.zeros(_WIDTH, np.int64)
+    entry[0] = instant
+    used, seen, rank, dense, last = 0, 0, 0, 0, nb.int64(-1)
+    while seen < total:
+        place = _find(tree, first, size, seen)
+        if seen >= offset + count and not (ties and tie[place] == last):
+            break
+        if tie[place] != last:
+            last, rank, dense = tie[place], seen + 1, dense + 1
+        low = max(seen, offset)
+        high = seen + live[place] if ties else min(seen + live[place], offset + count)
+        entry[1] = place
+        entry[3] = rank if show & RANK else 0
+        entry[4] = dense if show & DENSE else 0
+        if show & NUMBER:
+            for number in range(low, high):
+                entry[2], entry[5] = number + 1, 1
+                entries = _with(entries, used, entry)
+                used += 1
+        elif high > low:
+            entry[2], entry[5] = 0, high - low
+            entries = _with(entries, used, entry)
+            used += 1
+        seen += live[place]
+    return entries, used
+
+
+@kernel(nb.int64(I64, nb.int64, I64, nb.int64), cache=True)
+def _compared(old, a, new, b):  # type: ignore[no-untyped-def]
+    """Which of two entries comes first: by place and what is shown of the rank."""
+    for i in (1, 3, 4, 2):
+        d = old[a * _WIDTH + i] - new[b * _WIDTH + i]
+        if d != 0:
+            return d
+    return 0
+
+
+@kernel(MI64(I64, I64, I64, I64, I64, I64, I64, I64), cache=True)
+def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wanted):  # type: ignore[no-untyped-def]
+    tree = np.zeros(len(count), np.int64)
     live = count.copy()
-    total = 0
-    for p in range(size):
-        if count[p] != 0:
-            _add(tree, 0, size, p, count[p])
-            total += count[p]
-    at = np.empty(256, np.int64)
-    place = np.empty(256, np.int64)
-    change = np.empty(256, np.int64)
+    changes = np.empty(256 * _WIDTH, np.int64)
+    group = np.zeros(3, np.int64)
     used = 0
-    old_place = np.empty(0, np.int64)
-    old_count = np.empty(0, np.int64)
-    old_kinds = 0
-    i = 0
-    for t in range(len(ev_end) + 1):
-        if t > 0:
-            while i < ev_end[t - 1]:
+    for g in range(len(begin) - 1):
+        group[0], group[1], group[2] = begin[g], begin[g + 1] - begin[g], 0
+        for p in range(begin[g], begin[g + 1]):
+            if count[p] != 0:
+                _add(tree, begin[g], group[1], p, count[p])
+                group[2] += count[p]
+        old, kinds = _leading(tree, live, tie, group, wanted, 0)
+        i = ev_begin[g]
+        while i < ev_begin[g + 1]:
+            instant = ev_instant[i]
+            while i < ev_begin[g + 1] and ev_instant[i] == instant:
                 if ev_place[i] >= 0:
-                    _add(tree, 0, size, ev_place[i], ev_sign[i])
+                    _add(tree, begin[g], group[1], ev_place[i], ev_sign[i])
                     live[ev_place[i]] += ev_sign[i]
-                    total += ev_sign[i]
+                    group[2] += ev_sign[i]
                 i += 1
-        # the first k rows now, as (place, how many of it); each instant takes the former ones away and puts these
-        fresh_place, fresh_count, kinds = _leading(tree, live, min(k, total))
-        if t > 0:
-            a = 0
-            b = 0
-            while a < old_kinds or b < kinds:
-                if b >= kinds or (a < old_kinds and old_place[a] < fresh_place[b]):
-                    p, d = old_place[a], -old_count[a]
+            fresh, new_kinds = _leading(tree, live, tie, group, wanted, instant)
+            a, b = 0, 0
+            while a < kinds or b < new_kinds:
+                c = 1 if a >= kinds else -1 if b >= new_kinds else _compared(old, a, fresh, b)
+                d = 0
+                if c <= 0:
+                    entry = old[a * _WIDTH : (a + 1) * _WIDTH].copy()
+                    d -= entry[5]
                     a += 1
-                elif a >= old_kinds or fresh_place[b] < old_place[a]:
-                    p, d = fresh_place[b], fresh_count[b]
+                if c >= 0:
+                    entry = fresh[b * _WIDTH : (b + 1) * _WIDTH].copy()
+                    d += entry[5]
                     b += 1
-                else:
-                    p, d = fresh_place[b], fresh_count[b] - old_count[a]
-                    a += 1
-                    b += 1
+                entry[0], entry[5] = instant, 1 if d > 0 else -1
                 for _ in range(abs(d)):
-                    if used == len(at):
-                        at = np.append(at, np.empty(used, np.int64))
-                        place = np.append(place, np.empty(used, np.int64))
-                        change = np.append(change, np.empty(used, np.int64))
-                    at[used] = t - 1
-                    place[used] = p
-                    change[used] = 1 if d > 0 else -1
+                    changes = _with(changes, used, entry)
                     used += 1
-        old_place, old_count, old_kinds = fresh_place, fresh_count, kinds
-    return at[:used], place[:used], change[:used]
+            old, kinds = fresh, new_kinds
+    return changes[: used * _WIDTH]
 
 
 def first_places(
-    place: NDArray[np.int64], sign: NDArray[np.int64], ev_end: NDArray[np.int64], count: NDArray[np.int64], k: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Changes of the first ``k`` rows: (instant number, place, +1 or -1), one entry a row, in order of instants.
+    events: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    multiset: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    wanted: tuple[int, int, bool, int],
+) -> NDArray[np.int64]:
+    """Changes of the rows shown of each group, one row an entry, group by group in order of instants. Columns: instant
+    number, place, row number, rank, dense rank (each 0 unless shown), +1 or -1.
 
-    ``place`` (``ABOVE``: never among them) and ``sign`` by event; ``ev_end`` by instant; ``count``: rows by place
-    before the step.
+    ``events``, in order of group and instant: first event by group (one entry more), then by event place (``ABOVE``:
+    never among those shown), sign, instant number; ``multiset``: first place by group (one entry more), by place the
+    rows before the step and the number of the class of equal keys (ascending); ``wanted``: offset, count, whether rows
+    with the keys of the last come too, what of the rank is shown (``NUMBER``, ``RANK``, ``DENSE``). Cost: events
+    x (offset + count) x logarithm.
     """
-    return _first_places(place, sign, ev_end, count, k)
+    found: NDArray[np.int64] = _first_places(*events, *multiset, np.array(wanted, np.int64))
+    return found.reshape(-1, _WIDTH)

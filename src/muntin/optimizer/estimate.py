@@ -14,7 +14,7 @@ from muntin.optimizer.flow import Flow
 from muntin.optimizer.rewrite import have, is_nrr
 from muntin.optimizer.selectivity import selectivity, values_of
 from muntin.optimizer.statistics import Statistics
-from muntin.plan.exprs import Expr, columns_of, conjuncts
+from muntin.plan.exprs import Column, Expr, columns_of, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -89,9 +89,10 @@ def _flow(node: Node, s: Statistics) -> Flow:
             redone = min(a.size * (b.rate + b.expiring), hit.rate + hit.expiring + hit.early)
             values = dict(a.distinct) | {n: max(a.size, 1.0) for n, _ in aggs}
             return replace(a, rate=a.rate + redone, early=a.early + redone, distinct=values)
-        case TopK(child, _, count):
+        case TopK(child, _, count, by):
             below = flow_of(child, s)
-            return below.scaled(min(1.0, count / max(below.size, 1.0)))
+            kinds = _product([below.distinct.get(e.name, 1.0) for e in by if isinstance(e, Column)])
+            return below.scaled(min(1.0, count * kinds / max(below.size, 1.0)))
         case Output(child, _):
             return flow_of(child, s)
 

@@ -82,11 +82,18 @@ def node_text(node: Node, show: Show = spark_text) -> str:
             return kind.replace("_", " ").capitalize()
         case Apply(_, _, predicate, aggs):
             return f"Apply {_aggs(aggs, show)} where {show(predicate)}"
-        case TopK(_, keys, count):
-            by = ", ".join(f"{show(e)}{' desc' if d else ''}{' nulls first' if n else ''}" for e, d, n in keys)
-            return f"Top {count} by {by}"
+        case TopK():
+            return _top(node, show)
         case Output(_, kind):
             return f"Output {kind.replace('_', '-')}"
+
+
+def _top(node: TopK, show: Show) -> str:
+    by = ", ".join(f"{show(e)}{' desc' if d else ''}{' nulls first' if n else ''}" for e, d, n in node.keys)
+    count = f"{node.count}{f' behind {node.offset}' if node.offset else ''}{' with ties' if node.ties else ''}"
+    groups = f" of each {', '.join(map(show, node.by))}" if node.by else ""
+    ranks = "".join(f", {n} = {kind.replace('_', ' ')}" for n, kind in node.ranks)
+    return f"Top {count}{groups} by {by}{ranks}"
 
 
 def _aggs(aggs: tuple[tuple[str, Agg], ...], show: Show) -> str:

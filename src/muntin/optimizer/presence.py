@@ -52,7 +52,9 @@ def never_null(node: Node) -> Names:
             known = never_null(child)
             named = frozenset(n for n, e in groups if _present(e, known))
             return named | frozenset(n for n, a in aggs if _has_value(a, known, bool(groups)))
-        case Distinct(child) | TopK(child) | Output(child):
+        case TopK(child, ranks=ranks):
+            return never_null(child) | frozenset(n for n, _ in ranks)
+        case Distinct(child) | Output(child):
             return never_null(child)
         case SemiJoin(left) | Apply(left):
             return never_null(left)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+import pyarrow as pa
+
 from muntin.core.calendar import nominal
 from muntin.core.schema import Field, Schema
 from muntin.plan.catalog import Stream, Table
@@ -273,22 +275,36 @@ class Apply:
         return (self.left, self.right)
 
 
+RankKind = OneOf["row_number", "rank", "dense_rank"]
+
+
 @dataclass(frozen=True)
 class TopK:
-    """The first ``count`` rows in the order of ``keys`` ((expression, descending, nulls first)); ties: by all columns
-    ascending, NULLs first, so that the answer is determined."""
+    """The first ``count`` rows in the order of ``keys`` ((expression, descending, nulls first)), behind the first
+    ``offset``, of each group of equal ``by`` (none: of all rows); ties: by all columns ascending, NULLs first, so that
+    the answer is determined.
+
+    ``ties``: rows with the keys of the last one come too. ``ranks``: columns added, by name: the number of the row in
+    its group, its rank (as many rows of lesser keys as there are, and 1), its dense rank (counting different keys).
+    ``grouped``: the rows of an instant leave group by group, else by ``keys`` alone.
+    """
 
     input: Node
     keys: tuple[tuple[Expr, bool, bool], ...]
     count: int
+    by: tuple[Expr, ...] = ()
+    offset: int = 0
+    ties: bool = False
+    ranks: tuple[tuple[str, RankKind], ...] = ()
+    grouped: bool = False
 
     def __post_init__(self) -> None:
-        for e, _, _ in self.keys:
+        for e in (*(e for e, _, _ in self.keys), *self.by):
             _check(e, self.input.schema, "TopK")
 
     @property
     def schema(self) -> Schema:
-        return self.input.schema
+        return Schema(self.input.schema.fields + tuple(Field(n, pa.int32()) for n, _ in self.ranks))
 
     @property
     def inputs(self) -> tuple[Node, ...]:

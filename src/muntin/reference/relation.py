@@ -166,8 +166,8 @@ class Relation:
             case Apply(aggs=aggs):
                 pairs = self._with_partners(node, t, version)
                 return [replace(r, values=r.values | self._summary(others, aggs)) for r, others in pairs]
-            case TopK(below, keys, count):
-                return _top(self.now(below, t, version), keys, count)
+            case TopK():
+                return _top(self.now(node.input, t, version), node)
         raise TypeError(f"not a plan node: {node!r}")
 
     def _window(self, node: Scan | Rewindow, t: int) -> list[Held]:
@@ -371,16 +371,35 @@ def _distinct(rows: list[Held]) -> list[Held]:
     return list(seen.values())
 
 
-def _top(rows: list[Held], keys: Sequence[tuple[Expr, bool, bool]], count: int) -> list[Held]:
-    def before(a: tuple[list[Any], Held], b: tuple[list[Any], Held]) -> int:
-        for x, y, (_, descending, nulls_first) in zip(a[0], b[0], keys, strict=True):
-            if found := compare_nulls(x, y, descending, nulls_first):
-                return found
-        pairs = zip(a[1].values.values(), b[1].values.values(), strict=True)
-        return next((c for x, y in pairs if (c := compare_nulls(x, y))), 0)
+def _top(rows: list[Held], node: TopK) -> list[Held]:
+    """The first rows of each group, ranked by counting the rows of the group that come before."""
 
-    keyed = [([eval_expr(e, r.values) for e, _, _ in keys], r) for r in rows]
-    return [r for _, r in sorted(keyed, key=cmp_to_key(before))][:count]
+    def before(a: tuple[list[Any], Held], b: tuple[list[Any], Held]) -> int:
+        found = _by_keys(a[0], b[0], node.keys)
+        pairs = zip(a[1].values.values(), b[1].values.values(), strict=True)
+        return found or next((c for x, y in pairs if (c := compare_nulls(x, y))), 0)
+
+    groups: dict[Key, list[tuple[list[Any], Held]]] = {}
+    for r in rows:
+        key = tuple(canonical(eval_expr(e, r.values)) for e in node.by)
+        groups.setdefault(key, []).append(([eval_expr(e, r.values) for e, _, _ in node.keys], r))
+    found = []
+    for members in groups.values():
+        ordered = sorted(members, key=cmp_to_key(before))
+        for i, (own, r) in enumerate(ordered):
+            less = [k for k, _ in ordered if _by_keys(k, own, node.keys) < 0]
+            kinds = sum(all(_by_keys(k, other, node.keys) for other in less[:j]) for j, k in enumerate(less))
+            end = node.offset + node.count
+            if node.offset <= i and (i < end or (node.ties and len(less) < end)):
+                ranks = {"row_number": i + 1, "rank": len(less) + 1, "dense_rank": kinds + 1}
+                found.append(replace(r, values=r.values | {n: ranks[kind] for n, kind in node.ranks}))
+    return found
+
+
+def _by_keys(a: list[Any], b: list[Any], keys: Sequence[tuple[Expr, bool, bool]]) -> int:
+    """-1, 0 or 1 for two rows by the values of their keys."""
+    compared = (compare_nulls(x, y, d, first) for x, y, (_, d, first) in zip(a, b, keys, strict=True))
+    return next((c for c in compared if c), 0)
 
 
 def compare_nulls(a: Any, b: Any, descending: bool = False, nulls_first: bool = True) -> int:

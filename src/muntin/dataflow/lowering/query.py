@@ -124,16 +124,24 @@ class _Lowering(Negation):
         if top is None:
             return found
         names = Names(result)
-        keys = ((e, d, first) for e, d, first in top.keys if isinstance(e, Column))
+        groups = ((e, False, True) for e in (top.by if top.grouped else ()))
+        keys = ((e, d, first) for e, d, first in (*groups, *top.keys) if isinstance(e, Column))
         order = tuple((names.column(e.name), descending, first) for e, descending, first in keys)
         return replace(found, shown=names.columns(root.schema.names), order=order)
 
     def _first_rows(self, root: Output, top: TopK) -> Placed:
         """The output of ORDER BY ... LIMIT, with the columns that it is ordered by; changes are those of the columns
-        that are shown."""
+        that are shown. An order over several groups takes one shard."""
+        if top.by and not top.grouped:
+            return self.build.colocate([self._changed_rows(root, top)], [()])[0]
+        return self._changed_rows(root, top)
+
+    def _changed_rows(self, root: Output, top: TopK) -> Placed:
         if root.kind == "rstream" or top.schema.names == root.schema.names:
             return self.output(replace(root, input=top))
         changes = self.output(replace(root, input=top, kind="changes"))
+        if top.by:  # rows of different groups may look the same
+            (changes,) = self.build.colocate([changes], [()])
         net = Net(Names(changes).columns(root.schema.names))
         shown = self.build.apply(net, [changes], changes.schema, True)
         if root.kind == "changes":
@@ -281,11 +289,8 @@ class _Lowering(Negation):
                 return self.set_op(node, ticks, external)
             case Apply():
                 return self.apply(node, ticks)
-            case TopK(child, keys, count):
-                here = self.build.colocate([self.visit(child, ticks)], [()])
-                names = Names(*here)
-                op = TopRows(tuple((names.expr(e), d, n) for e, d, n in keys), count)
-                return replace(self.build.apply(op, here, node.schema, True), endless=True)
+            case TopK():
+                return self._top_rows(node, ticks)
             case Rewindow():
                 return self.rewindow(node, ticks)
             case TableScan():
@@ -294,6 +299,18 @@ class _Lowering(Negation):
                 raise UnsupportedError(
                     "a query's output inside another query needs a window: add [ROWS n] or [RANGE t]"
                 )
+
+    def _top_rows(self, node: TopK, ticks: Ticks | None) -> Placed:
+        """The first rows, those of each group on one shard."""
+        by = tuple(e.name for e in node.by if isinstance(e, Column))
+        assert len(by) == len(node.by), "what groups are by is computed below"
+        (here,) = self.build.colocate([self.visit(node.input, ticks)], [by])
+        names = Names(here)
+        keys = tuple((names.expr(e), d, n) for e, d, n in node.keys)
+        ranks = tuple(kind for _, kind in node.ranks)
+        op = TopRows(keys, node.count, names.columns(by), node.offset, node.ties, ranks)
+        made = self.build.apply(op, [here], node.schema, True)
+        return replace(made, endless=True)
 
     def _read_as_of(self, node: Node) -> bool:
         """Whether all that stands beside non-retroactive relations are INTERNAL windows of time: one of them that

@@ -22,6 +22,7 @@ from muntin.plan.nodes import (
     SemiJoin,
     SetOp,
     TableScan,
+    TopK,
     within,
 )
 
@@ -76,6 +77,8 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
             return Apply(_side(left, names(predicate) | used), _side(right, wanted), predicate, kept_aggs)
         case SetOp(kind="union_all"):
             return _union(node, used)
+        case TopK(ranks=ranks):
+            return _inside(replace(node, ranks=tuple(r for r in ranks if r[0] in used)))
         case _:
             return _inside(node)
 
