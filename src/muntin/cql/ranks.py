@@ -159,8 +159,9 @@ def _bounds(node: exp.Expr, ranks: dict[str, exp.Expr]) -> tuple[exp.Expr, int, 
             rank, n = _rank(left, ranks), whole_number(right)
             if rank is None or n is None:
                 return None
-            low = {exp.EQ: n, exp.GTE: n, exp.GT: n + 1}.get(kind, 1)
-            return rank, max(low, 1), {exp.EQ: n, exp.LTE: n, exp.LT: n - 1}.get(kind, MOST)
+            least: dict[type[exp.Expr], int] = {exp.EQ: n, exp.GTE: n, exp.GT: n + 1}
+            most: dict[type[exp.Expr], int] = {exp.EQ: n, exp.LTE: n, exp.LT: n - 1}
+            return rank, max(least.get(kind, 1), 1), most.get(kind, MOST)
         case _:
             return None
 
