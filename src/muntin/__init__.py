@@ -4,24 +4,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.core.errors import (
+    BudgetError,
+    ConfigError,
+    DataError,
+    InternalError,
+    MuntinError,
+    QueryError,
+    StoreError,
+    UnsupportedError,
+)
 from muntin.core.version import VERSION
 
 if TYPE_CHECKING:
     from muntin.local.query import query, query_batches
-    from muntin.session import Query, Run, Session, local_spark
+    from muntin.session import Query, Run, Session, UserAggregate, local_spark
 
 __version__ = VERSION
-__all__ = ["Query", "Run", "Session", "__version__", "local_spark", "query", "query_batches"]
+_LOCAL = ("query", "query_batches")
+_SESSION = ("Query", "Run", "Session", "UserAggregate", "local_spark")
+__all__ = [
+    "query", "query_batches", "Query", "Run", "Session", "UserAggregate", "local_spark", "MuntinError", "QueryError",
+    "UnsupportedError", "ConfigError", "DataError", "BudgetError", "StoreError", "InternalError", "__version__",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """The facade on first use, so that ``import muntin`` alone loads no PySpark."""
-    if name in ("query", "query_batches"):
+    if name in _LOCAL:
         from muntin.local import query as local
 
         return getattr(local, name)
-    if name in ("Query", "Run", "Session", "local_spark"):
+    if name in _SESSION:
         from muntin import session
 
         return getattr(session, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What users call, whether it is loaded or not."""
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})

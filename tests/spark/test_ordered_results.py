@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest_spark import Feed, events
 
-from muntin.cli.wiring import first_rows
 from muntin.session import Session
+from muntin.session.answers import first_in_order
 
 pytestmark = pytest.mark.spark
 
@@ -51,9 +51,9 @@ def test_a_dataframe_and_the_command(spark: Any, source: Feed) -> None:
     assert [(r["ts"], r["k"], r["name"]) for r in other.to_df().toArrow().to_pylist()] == shown
     for query in (known, other):
         assert query.physical.order
-        printed = first_rows(query.to_df(), query.physical, 12).to_pylist()
+        printed = first_in_order(query.to_df(), query.physical, 12).to_pylist()
         assert [(r["ts"], r["k"], r["name"]) for r in printed] == shown[:13]
-    assert len(first_rows(known.to_df(), known.physical, 0)) == len(rows)
+    assert len(first_in_order(known.to_df(), known.physical, 0)) == len(rows)
 
 
 def test_sinks(spark: Any, source: Feed, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def explain(
         typer.echo(_explained(text, inputs, bounds, form, run))
 
 
-def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text", run: bool = False) -> str:
+def _explained(text: str, inputs: Inputs, bounds: str | None, form: PlanForm = "text", run: bool = False) -> str:
     """The plan of a text, with or without EXPLAIN [ANALYZE] before it."""
     from muntin.dataflow.explain import asked
 
@@ -205,7 +205,7 @@ def _explained(text: str, inputs: Inputs, bounds: str | None, form: str = "text"
     return offline if offline is not None else _explain_spark(found.text, inputs, bounds, form)
 
 
-def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: str, run: bool) -> str | None:
+def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: PlanForm, run: bool) -> str | None:
     from muntin.cql.binder import bind
     from muntin.dataflow.explain import explain_as
     from muntin.dataflow.planner import plan_query
@@ -223,13 +223,13 @@ def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: str, r
     return explain_as(form, bound, physical)
 
 
-def _explain_spark(text: str, inputs: Inputs, bounds: str | None, form: str) -> str:
+def _explain_spark(text: str, inputs: Inputs, bounds: str | None, form: PlanForm) -> str:
     from muntin.cli import wiring
 
     session = wiring.open_session(SessionPart())
     try:
         wiring.register(session, inputs, live=False)
-        return session.sql(text, name="query", **({"bounds": _bounds(bounds)} if bounds else {})).explain(form)
+        return session.sql(text, name="query", bounds=_bounds(bounds) if bounds else None).explain(form)
     finally:
         session.spark.stop()
 

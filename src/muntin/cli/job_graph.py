@@ -8,13 +8,13 @@ from muntin.cli.job import Job
 from muntin.cli.streams import inputs_of, offline_catalog
 from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
-from muntin.dataflow.explain import explain_graph
+from muntin.dataflow.explain import Form, explain_graph
 from muntin.dataflow.planner import plan_queries
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.plan.catalog import Catalog
 
 
-def job_graph(job: Job, form: str) -> str:
+def job_graph(job: Job, form: Form) -> str:
     """EXPLAIN of a job. Streams and tables of local Parquet need no JVM. Raises ConfigError where there is no query."""
     if not job.queries:
         raise ConfigError(f"{job.path}: there is no [[query]] to explain")
@@ -22,7 +22,7 @@ def job_graph(job: Job, form: str) -> str:
     return _on_spark(job, form) if catalog is None else _offline(job, catalog, form)
 
 
-def _offline(job: Job, catalog: Catalog, form: str) -> str:
+def _offline(job: Job, catalog: Catalog, form: Form) -> str:
     from muntin.cql.options import query_options
 
     bound = []
@@ -32,7 +32,7 @@ def _offline(job: Job, catalog: Catalog, form: str) -> str:
     return explain_graph(form, shared_graph(plan_queries(bound)), [part.name for part in job.queries])
 
 
-def _on_spark(job: Job, form: str) -> str:
+def _on_spark(job: Job, form: Form) -> str:
     session = wiring.open_session(job.session)
     try:
         wiring.register(session, inputs_of(job, []), live=False)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from muntin.cli.show import plain
 from muntin.core.errors import ConfigError
+from muntin.core.shown import plain
 
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from muntin.cli.show import instant
+from muntin.core.shown import instant
 from muntin.core.time import instant_text
 
 LOG_EVERY = 10.0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, Literal, TextIO
 
 import pyarrow as pa
@@ -13,6 +11,8 @@ import pyarrow.csv as pc
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from muntin.core.shown import is_number, plain, value_text
 
 Format = Literal["table", "csv", "json"]
 
@@ -44,43 +44,11 @@ def as_table(rows: pa.Table, title: str | None = None) -> Table:
     """A rich table; numbers to the right, NULL dimmed."""
     table = Table(title=title, title_justify="left", header_style="bold")
     for field in rows.schema:
-        right = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
-        table.add_column(field.name, justify="right" if right else "left", no_wrap=True)
+        table.add_column(field.name, justify="right" if is_number(field.type) else "left", no_wrap=True)
     for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         table.add_row(*(_cell(value) for value in row))
     return table
 
 
 def _cell(value: Any) -> Text:
-    match value:
-        case None:
-            return Text("NULL", style="dim")
-        case bool():
-            return Text(str(value).lower())
-        case float():
-            return Text(f"{value:.6g}")
-        case datetime():
-            return Text(instant(value))
-        case dict() | list():
-            return Text(json.dumps(value, default=plain, ensure_ascii=False))
-        case _:
-            return Text(str(value))
-
-
-def instant(value: datetime) -> str:
-    """``2013-01-01 10:15:00``, with fractions only where there are any."""
-    text = value.replace(tzinfo=None).isoformat(sep=" ")
-    return text.rstrip("0") if "." in text else text
-
-
-def plain(value: Any) -> Any:
-    """A value that JSON has no form for, as text (bytes in hexadecimal)."""
-    match value:
-        case datetime() | date():
-            return value.isoformat()
-        case Decimal():
-            return str(value)
-        case bytes():
-            return value.hex()
-        case _:
-            return str(value)
+    return Text(value_text(value), style="dim" if value is None else "")

@@ -66,12 +66,13 @@ def run_on_spark(asked: Asked) -> None:
     """On an embedded Spark."""
     from muntin.cli import wiring
     from muntin.engine.losses import losses
+    from muntin.session.answers import first_in_order
 
     session = wiring.open_session(asked.session)
     try:
         wiring.register(session, asked.inputs, live=False)
         query = session.sql(asked.text, name="query", **asked.options)
-        rows = wiring.first_rows(query.to_df(), query.physical, asked.limit)
+        rows = first_in_order(query.to_df(), query.physical, asked.limit)
         lines = losses(query.metrics())
     finally:
         session.spark.stop()

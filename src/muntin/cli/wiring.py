@@ -10,15 +10,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from muntin.cli.failures import CONTEXT
 from muntin.cli.job import Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
-    from muntin.dataflow.graph import QueryPlan
     from muntin.session import Session
     from muntin.spark.shapes import Shape
 
@@ -156,31 +153,6 @@ def origin(job: Job, part: QueryPart) -> str:
 def options_of(part: QueryPart) -> dict[str, Any]:
     """The options given, as ``session.sql`` takes them."""
     return part.options.model_dump(exclude_none=True)
-
-
-def first_rows(df: Any, plan: QueryPlan, limit: int) -> pa.Table:
-    """The first ``limit`` rows of a batch answer and one more if there is one (all for 0): in order of time, '-' first.
-
-    Ties are as the query orders them (ORDER BY ... LIMIT), else by the columns from left to right, so that the same
-    answer prints the same.
-    """
-    time, sign = plan.time_column, plan.op_column
-    if plan.order:  # the rows of an instant come from one task, in their order
-        place = next(n for n in (f"row{i}" for i in range(len(df.columns) + 1)) if n not in df.columns)
-        placed = df.selectExpr("*", f"monotonically_increasing_id() AS `{place}`").orderBy(_quoted(time), place)
-        rows: pa.Table = (placed.limit(limit + 1) if limit else placed).drop(place).toArrow()
-        return rows
-    # Spark cannot order by maps.
-    others = [n for n, kind in df.dtypes if n not in (time, sign) and "map<" not in kind]
-    keys = [time, *([] if sign is None else [sign]), *others]
-    # '+' sorts before '-', but inside an instant rows leave before others enter.
-    sorted_ = df.orderBy(*map(_quoted, keys), ascending=[k != sign for k in keys])
-    rows = (sorted_.limit(limit + 1) if limit else sorted_).toArrow()
-    return rows
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def read_text(argument: str | None, read_stdin: Callable[[], str]) -> tuple[str, str]:

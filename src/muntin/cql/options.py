@@ -5,22 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypedDict, get_args
 from zoneinfo import ZoneInfo
 
 from muntin.core.errors import ConfigError
 from muntin.cql.durations import parse_duration
-from muntin.plan.windows import QueryOptions
+from muntin.plan.windows import Bounds, QueryOptions, Skew, Strategy
 
 Duration = str | timedelta | int
 
-OPTIONS = ("bounds", "origin", "granule", "zone", "exp", "strategy", "skew", "memory")
-"""What a query takes beside its text (see ``plan.windows.QueryOptions``)."""
 
-CHOICES = {
-    "bounds": ("half_open", "closed", "start"),
-    "strategy": ("upa", "nt", "direct", "auto"),
-    "skew": ("keep", "split"),
+class Options(TypedDict, total=False):
+    """What a query takes beside its text, as a user gives it (see ``plan.windows.QueryOptions``); None: not given."""
+
+    bounds: Bounds | None
+    origin: Duration | None
+    granule: Duration | None
+    zone: str | None
+    exp: bool | None
+    strategy: Strategy | None
+    skew: Skew | None
+    memory: int | str | None
+
+
+OPTIONS = tuple(Options.__annotations__)
+"""What a query takes beside its text."""
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "bounds": get_args(Bounds),
+    "strategy": get_args(Strategy),
+    "skew": get_args(Skew),
 }
 """The options that are one of several words (see ``plan.windows.QueryOptions``)."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -194,3 +195,27 @@ class Catalog:
         if self.stream(name) or self.table(name) or self.view(name):
             raise ConfigError(f"view {name!r}: there is already a stream, table or view with this name; choose another")
         return replace(self, views=(*self.views, View(name, text)))
+
+    def having(self, new: Stream | Table | View | AggregateFunction) -> Catalog:
+        """The catalog with one more stream, table, view or aggregate, in the place of another of its kind and name."""
+        kind = _KINDS[type(new)]
+        before: tuple[Any, ...] = getattr(self, kind)
+        there = any(x.name.lower() == new.name.lower() for x in before)
+        after: Any = tuple(new if x.name.lower() == new.name.lower() else x for x in before)
+        return replace(self, **{kind: after if there else (*after, new)})
+
+    def without(self, name: str) -> Catalog:
+        """The catalog without the stream, table or view of this name."""
+        kinds = ("streams", "tables", "views")
+        return replace(self, **{k: _others(getattr(self, k), name) for k in kinds})
+
+    def without_function(self, name: str) -> Catalog:
+        """The catalog without the aggregate of this name."""
+        return replace(self, functions=_others(self.functions, name))
+
+
+_KINDS: dict[type, str] = {Stream: "streams", Table: "tables", View: "views", AggregateFunction: "functions"}
+
+
+def _others(known: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+    return tuple(x for x in known if x.name.lower() != name.lower())

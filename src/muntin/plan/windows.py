@@ -12,6 +12,8 @@ from muntin.core.time import DAY, FOREVER, MICROSECOND, Instants
 from muntin.core.zones import tick_at_or_after, zone
 
 Bounds = OneOf["half_open", "closed", "start"]
+Strategy = OneOf["upa", "nt", "direct", "auto"]
+Skew = OneOf["keep", "split"]
 
 
 @dataclass(frozen=True)

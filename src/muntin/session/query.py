@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
+from muntin.core.shown import Shown
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
+from muntin.dataflow.explain import Form
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.answer import present_answer
@@ -20,6 +22,8 @@ from muntin.engine.meter import Meter
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
+from muntin.session.answers import first_in_order
+from muntin.session.html import display, query_html
 from muntin.spark.embedded import DataFrame
 from muntin.spark.formats import check_sink
 from muntin.spark.metrics import Metrics
@@ -51,6 +55,10 @@ class Query:
             self._physical = self.plan(Places())
         return self._physical
 
+    def take(self, bound: BoundQuery) -> None:
+        """Ask the same text of other streams and tables; a run under way goes on as it was."""
+        self.bound, self._physical = bound, None
+
     @property
     def frames(self) -> Mapping[str, DataFrame]:
         """The DataFrames of its session, by the name of the stream or table."""
@@ -76,7 +84,7 @@ class Query:
         """Columns of the result."""
         return self.physical.result_schema
 
-    def explain(self, form: str = "text", analyze: bool = False) -> str:
+    def explain(self, form: Form = "text", analyze: bool = False) -> str:
         """Plans, update patterns, rules that fired, cost, graph; ``form``: text, json, dot or svg.
 
         ``analyze``: run the query over its inputs, which must be batch DataFrames and fit into this process, and add
@@ -164,6 +172,41 @@ class Query:
             raise ConfigError(f"query {self.name!r} has not run: call session.start(checkpoint) before rows()")
         found = self.sink.rows()
         return found if found is not None else self.schema.to_arrow().empty_table()
+
+    @property
+    def _live(self) -> bool:
+        return any(self.session.frames[s.name].isStreaming for s in self.physical.streams)
+
+    def _answer(self, limit: int) -> pa.Table:
+        """Rows in order of time: over batch DataFrames the first ``limit`` and one more if there is one (all for 0),
+        else all that the memory sink has."""
+        if self._live:
+            return self.rows()
+        return first_in_order(self.to_df(), self.physical, limit)
+
+    def to_pandas(self) -> Any:
+        """The answer as a pandas DataFrame, in order of time: of batch DataFrames all of it, of a live query what the
+        ``memory`` sink has received so far. Raises ConfigError as ``rows`` does."""
+        return self._answer(0).to_pandas()
+
+    def show(self, limit: int = 20) -> None:
+        """Show rows of the answer, as a table in a notebook, else as text: of batch DataFrames the first ``limit``, of
+        a live query the newest that the ``memory`` sink has received. Raises ConfigError as ``rows`` does."""
+        if limit < 1:
+            raise ConfigError(f"show(limit): at least one row, not {limit}")
+        found = self._answer(limit)
+        if len(found) <= limit:
+            display(Shown(found))
+        elif self._live:
+            display(Shown(found.slice(len(found) - limit), f"the newest {limit} of {len(found)} rows"))
+        else:
+            display(Shown(found.slice(0, limit), f"the first {limit} rows; show(n) shows more"))
+
+    def __repr__(self) -> str:
+        return f"Query({self.name!r}: {' '.join(self.bound.text.split())})"
+
+    def _repr_html_(self) -> str:
+        return query_html(self)
 
     def current(self) -> pa.Table:
         """The answer as it stands: the rows that the changes in the ``memory`` sink have brought and not taken away.

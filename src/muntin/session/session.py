@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace as changed
+from typing import Any, Unpack
 from typing import Literal as OneOf
 
 import pyarrow as pa
 
 from muntin.aggregates.registry import is_name
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, MuntinError
 from muntin.cql.binder import bind
-from muntin.cql.options import Duration, microseconds, query_options
+from muntin.cql.options import Duration, Options, microseconds, query_options
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange
+from muntin.dataflow.explain import Form
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.local.history import fill
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
-from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table
+from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
+from muntin.session.html import session_html
 from muntin.session.query import Query
 from muntin.spark.change_feeds import updates_of
 from muntin.spark.embedded import Column, DataFrame, SparkSession
@@ -53,6 +56,15 @@ def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str,
     for option, value in faults.items():
         if value not in ("drop", "fail"):
             raise ConfigError(f'table {name!r}: {option} is "drop" or "fail", not {value!r}')
+
+
+@contextmanager
+def _standing(what: str, way: str) -> Iterator[None]:
+    """What binding says of a view or query after a change of what it may read."""
+    try:
+        yield
+    except MuntinError as e:
+        raise ConfigError(f"{what} would no longer stand ({e}): {way} first, or keep what it reads") from e
 
 
 def _never_changes(name: str) -> str:
@@ -101,6 +113,7 @@ class Session:
         self.functions: dict[str, Evaluate] = {}
         self.late_sink: Sink | None = None
         self.running: Run | None = None
+        self.runs: list[Run] = []
 
     def stream(
         self,
@@ -115,6 +128,7 @@ class Session:
         ts_unit: str | None = None,
         rate: float | None = None,
         sample: float | None = None,
+        replace: bool = False,
     ) -> None:
         """Register a DataFrame as a stream; a batch DataFrame is replayed in order of event time.
 
@@ -133,10 +147,12 @@ class Session:
             sample: share of its rows that is admitted, above 0 and up to 1: a drop box for more input than there is
                 room for. The same rows whenever a batch runs; answers are then not exact, which EXPLAIN and metrics
                 say. It may change between runs.
+            replace: take the place of what has this name; queries and views that read it are bound anew.
 
-        Raises ConfigError for a name taken, a column that is not there, or a type that cannot be event time.
+        Raises ConfigError for a name taken, a column that is not there, a type that cannot be event time, and for a
+        replacement that a query or view does not fit or a run under way reads.
         """
-        self._free(name)
+        self._free(name, replace)
         if on_bad_time not in ("drop", "fail"):
             raise ConfigError(f'stream {name!r}: on_bad_time is "drop" or "fail", not {on_bad_time!r}')
         if ts_unit is not None and ts_unit not in _UNITS:
@@ -156,10 +172,9 @@ class Session:
             )
         stream = Stream(
             name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=_UNITS.get(ts_unit or "us", 1),
-            order=len(self.catalog.streams), rate=rate, sample=sample, **given,
+            order=self._order(name), rate=rate, sample=sample, **given,
         )  # fmt: skip
-        self.catalog = replace(self.catalog, streams=(*self.catalog.streams, stream))
-        self.frames[name], self.rows[name] = ready, source_row(df.schema, ts)
+        self._register(stream, ready, source_row(df.schema, ts))
 
     def table(
         self,
@@ -175,6 +190,7 @@ class Session:
         key: str | Sequence[str] = (),
         on_bad_update: OneOf["drop", "fail"] = "drop",
         feed: TableForm | None = None,
+        replace: bool = False,
     ) -> None:
         """Register a DataFrame as a table that queries may join.
 
@@ -203,12 +219,13 @@ class Session:
             feed: the form of the updates, which says what ``ts`` and ``op`` need not: ``"upsert"`` (a row replaces the
                 one of its key, one that has nothing but key and time takes it away), ``"debezium"``, ``"delta"``
                 (``spark.change_feeds``); None: as ``ts`` and ``op`` say.
+            replace: as for ``stream``.
 
         Updates are applied in order of event time, those of one instant in the order in which they come. Raises
         ConfigError for a name taken and for columns that are missing or do not fit the kind. An update with an unknown
         ``op`` stops the run with a DataError.
         """
-        self._free(name)
+        self._free(name, replace)
         faults = {"on_bad_time": on_bad_time, "on_bad_update": on_bad_update}
         _check_table(name, kind, ts_unit, faults)
         if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop" or feed):
@@ -227,20 +244,19 @@ class Session:
             name, schema, "relation" if kind == "upsert" else kind, on_bad_time=on_bad_time, key=by,
             on_bad_update=on_bad_update, deletions_first=came.deletions_first, **given,
         )  # fmt: skip
-        self.catalog = replace(self.catalog, tables=(*self.catalog.tables, table))
-        self.frames[name] = changes.df
-        if changes.row is not None:
-            self.rows[name] = changes.row
+        self._register(table, changes.df, changes.row)
 
-    def view(self, name: str, text: str) -> None:
+    def view(self, name: str, text: str, replace: bool = False) -> None:
         """Name a query, to be used in FROM: a relation, or a stream if it is Istream(...), Dstream(...), Rstream(...).
 
-        Raises ConfigError for a name taken and QueryError for a text that is wrong.
+        ``replace``: take the place of what has this name; queries that read it are bound anew. Raises ConfigError for a
+        name taken and QueryError for a text that is wrong.
         """
-        self._free(name)
-        catalog = self.catalog.with_view(name, text)
-        bind(text, catalog)
-        self.catalog = catalog
+        self._free(name, replace)
+        catalog = self._without(name)
+        bind(text, catalog.with_view(name, text))
+        self._bind_all(catalog.with_view(name, text))
+        self._forget(name)
 
     def aggregate(
         self,
@@ -267,14 +283,97 @@ class Session:
         code = evaluator(name, aggregate)
         known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name), code.invertible)
         self.functions[name] = code
-        self.catalog = replace(self.catalog, functions=(*self.catalog.functions, known))
+        self.catalog = changed(self.catalog, functions=(*self.catalog.functions, known))
 
-    def _free(self, name: str) -> None:
-        if self.catalog.stream(name) or self.catalog.table(name) or self.catalog.view(name):
-            raise ConfigError(f"there is a stream, table or view {name!r} already (names do not tell cases apart)")
+    def drop(self, name: str) -> None:
+        """Take out the stream, table, view, aggregate or query of this name; a run under way keeps its queries.
 
-    def sql(self, text: str, name: str | None = None, **options: Any) -> Query:
-        """Register a continuous query.
+        Raises ConfigError where there is none or more than one, and for what a query, a view or a run under way reads.
+        """
+        function = self.catalog.function(name)
+        there = [function, self._known(name), self.queries.get(name)]
+        found = [x for x in there if x is not None]
+        if not found:
+            raise ConfigError(f"there is no stream, table, view, aggregate or query {name!r}")
+        if len(found) > 1:
+            raise ConfigError(
+                f"{name!r} is the name of more than one thing here: a query goes with session.queries[{name!r}].drop()"
+            )
+        match found[0]:
+            case Query() as query:
+                query.drop()
+            case AggregateFunction(own):
+                self._not_running(own)
+                self._bind_all(self.catalog.without_function(name))
+                self.functions.pop(own)
+            case _:
+                self._bind_all(self._without(name))
+                self._forget(name)
+
+    def _known(self, name: str) -> Stream | Table | View | None:
+        return self.catalog.stream(name) or self.catalog.table(name) or self.catalog.view(name)
+
+    def _free(self, name: str, replace: bool = False) -> None:
+        if not replace and self._known(name):
+            raise ConfigError(
+                f"there is a stream, table or view {name!r} already (names do not tell cases apart): give another "
+                "name, replace=True, or drop() it first"
+            )
+
+    def _order(self, name: str) -> int:
+        """The position of registration of a stream: that of the one that it replaces, or the next."""
+        before = self.catalog.stream(name)
+        return max((s.order for s in self.catalog.streams), default=-1) + 1 if before is None else before.order
+
+    def _register(self, new: Stream | Table, df: DataFrame, row: Column | None) -> None:
+        old = self._known(new.name)
+        if old is not None:
+            base = self.catalog if type(old) is type(new) else self._without(new.name)
+            self._not_running(old.name)
+            self._bind_all(base.having(new))
+            self._forget(new.name)
+        else:
+            self.catalog = self.catalog.having(new)
+        self.frames[new.name] = df
+        if row is not None:
+            self.rows[new.name] = row
+
+    def _without(self, name: str) -> Catalog:
+        """The catalog without a name. Raises ConfigError where a run under way reads it."""
+        old = self._known(name)
+        if old is not None:
+            self._not_running(old.name)
+        return self.catalog.without(name)
+
+    def _not_running(self, name: str) -> None:
+        """Raises ConfigError where a run under way reads the stream, table or aggregate: it takes up more queries."""
+        self.runs = [r for r in self.runs if r.active]
+        for run in self.runs:
+            graph = run.spec.graph
+            if name in {s.name for s in (*run.job.streams, *graph.streams)} or name in graph.functions:
+                raise ConfigError(f"{name!r} is read by a run that is under way: stop() the run first")
+
+    def _bind_all(self, catalog: Catalog) -> None:
+        """Go over to another catalog. Raises ConfigError, and changes nothing, where a view or query would not fit."""
+        for view in catalog.views:
+            with _standing(f"view {view.name!r}", f"session.drop({view.name!r})"):
+                bind(view.text, catalog)
+        bound = {}
+        for name, query in self.queries.items():
+            with _standing(f"query {name!r}", f"session.queries[{name!r}].drop()"):
+                bound[name] = bind(query.bound.text, catalog, query.bound.options)
+        self.catalog = catalog
+        for name, anew in bound.items():
+            self.queries[name].take(anew)
+
+    def _forget(self, name: str) -> None:
+        """Let go of the DataFrame of a stream or table that is no more, or another."""
+        for known in (self.frames, self.rows):
+            for key in [k for k in known if k.lower() == name.lower()]:
+                del known[key]
+
+    def sql(self, text: str, name: str | None = None, replace: bool = False, **options: Unpack[Options]) -> Query:
+        """Register a continuous query; ``replace``: in the place of one of this name (a run under way keeps that one).
 
         Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory`` (see
         ``plan.windows.QueryOptions``; durations as text or microseconds). Without ``zone`` literals, casts and
@@ -282,13 +381,15 @@ class Session:
         column when the text is wrong.
         """
         name = name or next(n for n in (f"query{i}" for i in range(1, 10**9)) if n not in self.queries)
-        if name in self.queries:
-            raise ConfigError(f"there is a query {name!r} already; drop() it first or give another name")
+        if name in self.queries and not replace:
+            raise ConfigError(
+                f"there is a query {name!r} already; drop() it first, give another name, or replace=True"
+            )
         query = Query(self, name, self._bind(text, options))
         self.queries[name] = query
         return query
 
-    def explain(self, text: str | None = None, form: str = "text", **options: Any) -> str:
+    def explain(self, text: str | None = None, form: Form = "text", **options: Unpack[Options]) -> str:
         """The plan of a query that is not registered; the text may start with EXPLAIN or EXPLAIN ANALYZE.
 
         EXPLAIN ANALYZE runs it: see ``Query.explain``. Without a text: the graph of all registered queries together,
@@ -305,10 +406,18 @@ class Session:
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 
+    def __repr__(self) -> str:
+        c = self.catalog
+        names = [*(s.name for s in c.streams), *(t.name for t in c.tables), *(v.name for v in c.views)]
+        return f"Session({', '.join(names) or 'nothing registered'}; queries: {', '.join(self.queries) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
+
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
         found = query_options(options)
         if found.zone is None:
-            found = replace(found, session_zone=self.spark.conf.get("spark.sql.session.timeZone"))
+            found = changed(found, session_zone=self.spark.conf.get("spark.sql.session.timeZone"))
         return bind(text, self.catalog, found)
 
     def write_late(
@@ -376,6 +485,7 @@ class Session:
             self.rows, self.tau, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
+        self.runs = [*(r for r in self.runs if r.active), run]
         for query in chosen.values():
             query.run = run
         return run

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import zip_longest
+from html import escape
 
+from muntin.core.shown import html_table, text_table
 from muntin.core.time import instant_text
 from muntin.dataflow.durable import Since
 from muntin.dataflow.graph import Graph
 from muntin.operators.source import Source
+from muntin.spark.metrics import RunMetrics
 
 MOST_TEXT = 60
 """Characters of a query's text that the table shows; the row has all of it."""
@@ -39,12 +41,13 @@ class QueryList(tuple[QueryRow, ...]):
     """The rows in the order in which the queries came; ``str`` is a table for people."""
 
     def __str__(self) -> str:
-        head = tuple(f.name.replace("_", " ") for f in fields(QueryRow))
-        lines = [head, *(_cells(row) for row in self)]
-        widths = [max(map(len, column)) for column in zip_longest(*lines, fillvalue="")]
-        return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+        return text_table([f.name.replace("_", " ") for f in fields(QueryRow)], map(_cells, self))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = [f.name.replace("_", " ") for f in fields(QueryRow)]
+        return html_table(head, map(_cells, self))
 
 
 def _cells(row: QueryRow) -> tuple[str, ...]:
@@ -57,6 +60,16 @@ def _cells(row: QueryRow) -> tuple[str, ...]:
         "-" if row.watermark is None else instant_text(row.watermark),
         f"{row.late:,}", f"{row.state_rows:,}", ", ".join(row.shares_with) or "-",
     )  # fmt: skip
+
+
+def run_html(active: bool, exception: BaseException | None, m: RunMetrics | None, queries: QueryList) -> str:
+    """A run in a notebook: what it has counted so far, what ended it, its queries."""
+    state = "runs" if active else "ended" if exception is None else f"failed: {exception}"
+    counted = "no batch yet" if m is None else (
+        f"{m.batches:,} batches, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, {m.bad:,} bad, "
+        f"{m.shed:,} not admitted; {m.state_rows:,} rows of state"
+    )
+    return f"<p><b>Run</b> ({escape(state)}): {escape(counted)}</p>{queries._repr_html_()}"
 
 
 def sharing(graph: Graph, called: Sequence[Sequence[str]]) -> Mapping[str, tuple[str, ...]]:

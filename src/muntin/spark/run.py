@@ -26,7 +26,7 @@ from muntin.spark.failures import unwrapped
 from muntin.spark.finishing import declare
 from muntin.spark.gate import CutOff, Gate
 from muntin.spark.late_output import late_frame, unpacker
-from muntin.spark.listing import QueryList, QueryRow, sharing
+from muntin.spark.listing import QueryList, QueryRow, run_html, sharing
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.outlets import discard, publish
@@ -82,7 +82,7 @@ def check_tau(trigger: str | None, tau: int | None) -> None:
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A running pipeline. ``query`` is Spark's own handle, another one after each ``add`` and ``drop``."""
 
@@ -189,6 +189,14 @@ class Run:
                 )
             )  # fmt: skip
         return QueryList(rows)
+
+    def __repr__(self) -> str:
+        done = 0 if self._metrics is None else self._metrics.batches
+        state = "active" if self.active else "ended"
+        return f"Run({state}, {done} batches, queries: {', '.join(self.job.asked)})"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.active, self.exception, self._metrics, self.queries())
 
     @contextmanager
     def _change(self) -> Iterator[None]:
