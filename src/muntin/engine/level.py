@@ -60,7 +60,7 @@ def run_level(
     """
     output = LevelOutput({})
     valve = Valve.of(graph.streams)
-    counted = []
+    counted, kept_out = [], []
     for number in graph.at(level):
         vertex = graph.vertices[number]
         if shard and graph.single[number]:
@@ -82,11 +82,13 @@ def run_level(
             output.bad_updates.append((number, vertex.op.table, bad_updates(state)))
         if meter is not None:
             counted.append((number, shard, inputs, output.rows[number], state, time.perf_counter() - began))
-            meter.of(number).shed += shed
+            kept_out.append((number, shed))
     check_memory(graph, level, states, shard)
     if meter is not None:
         for step in counted:
             meter.count(*step)
+        for number, shed in kept_out:
+            meter.of(number).shed += shed
     return output
 
 

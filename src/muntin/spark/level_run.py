@@ -12,6 +12,7 @@ from muntin.core.watermark import Header, lost
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
 from muntin.engine.level import LevelOutput
+from muntin.engine.meter import Meter
 from muntin.engine.rows import results_of, to_wire
 from muntin.engine.substeps import substeps
 from muntin.spark import metrics, wire
@@ -48,9 +49,10 @@ class LevelRun:
         states: Mapping[int, ShardState],
         came: Mapping[tuple[int, Route], pa.RecordBatch],
         times: Times,
+        meter: Meter | None = None,
     ) -> Iterator[LevelOutput]:
         """Run the level: its output in the order of time, in as many parts as have room one by one."""
-        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times)
+        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times, meter)
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""

@@ -14,6 +14,7 @@ from muntin.engine.clocks import CLOCKS, Times, advance
 from muntin.engine.level import LevelOutput
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
+from muntin.spark.counts import TaskMeter, observed_letters, source_report, vertex_report
 from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE, add_to
@@ -42,6 +43,7 @@ def level_task(spec: PipelineSpec, level: int) -> Task:
         else:
             yield from wire.to_batches(x for run in runs for x in run.letters)
 
+    run_level.__name__ = f"level_{level}"  # what Spark's plans show
     return run_level
 
 
@@ -81,6 +83,8 @@ class SlotRun:
     report: dict[str, dict[str, int]] = field(default_factory=dict)
     tables: StaticTables = field(init=False)
     parts: dict[int, list[Part]] = field(default_factory=dict)
+    meter: TaskMeter = field(default_factory=TaskMeter)
+    held: list[tuple[int, ShardState]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.tables = StaticTables(self.spec)
@@ -100,6 +104,11 @@ class SlotRun:
         add_to(own, {"state_rows": sum(s.rows() for name, s in states.items() if not name.startswith(CLOCKS))})
         if self.level == 0 and 0 in shards:
             own |= arrivals(self.mail.headers)
+            headers, clocks = headers_of(self.spec, self.mail.headers), states[f"{CLOCKS}/0"].heads.get("clocks", {})
+            self.report |= source_report(self.spec.graph, headers, clocks)
+        self.report |= vertex_report(self.spec.graph, self.meter, self.held)
+        if not self.spec.plain:
+            self.letters += observed_letters(self.slot, self.report)
         cells.commit(states, self.report)
 
     def _parts(self, batch: int) -> dict[int, list[Part]]:
@@ -118,8 +127,9 @@ class SlotRun:
         own = {v: states[cell_of(self.spec, v, run.shard)] for v in run.stateful}
         came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
         self.letters += run.forward(times, self.mail.now)
-        for output in run.steps(own, came, times):
+        for output in run.steps(own, came, times, self.meter):
             self._output(run, output, times)
+        self.held += own.items()
         for query in range(len(graph.plans)):
             self._report(run, query, own, times)
 

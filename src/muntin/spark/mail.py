@@ -34,7 +34,7 @@ class Mail:
             self.headers.append(header)
             self.now = max(self.now, now)
             return
-        if letter.kind in (wire.RESULT, wire.LATE) or letter.level > level:
+        if letter.kind in (wire.RESULT, wire.LATE, wire.COUNTS) or letter.level > level:
             self.passing.append(letter)
         if letter.kind == wire.ROWS:
             self.rows.setdefault((letter.target, letter.shard), []).append(letter)

@@ -11,6 +11,7 @@ from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import largest
 from muntin.dataflow.durable import Since
 from muntin.engine.losses import lost_text
+from muntin.spark.counts import VERTEX, VertexCounts, since_then
 
 log = logging.getLogger("muntin")
 
@@ -64,12 +65,14 @@ class RunMetrics(Metrics):
     ``rows``, ``late``, ``bad``, ``results``, ``bad_updates``, ``lost``, ``batches`` and ``overdue`` count since the run
     began (a restart begins at 0); the rest is as of the last batch. State that queries share counts once, ``watermark``
     is what all of them have answered, ``lag`` is the greatest, ``since`` the latest. ``overdue``: batches after which
-    rows had waited longer than the session's ``tau`` (``lag`` beyond it).
+    rows had waited longer than the session's ``tau`` (``lag`` beyond it). ``vertices``: by the vertex's id (EXPLAIN
+    shows it) what it did and holds.
     """
 
     batches: int = 0
     overdue: int = 0
     queries: Mapping[str, Metrics] = field(default_factory=dict)
+    vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
 
 
 def add_to(into: dict[str, int], more: Mapping[str, int]) -> None:
@@ -94,6 +97,8 @@ def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
     sums: dict[str, dict[str, int]] = {}
     for report in reports:
         for key, values in report.items():
+            if key.startswith(VERTEX):
+                continue
             mine = sums.setdefault(key, {})
             for name, value in values.items():
                 high = name in ("watermark", "now")
@@ -126,9 +131,10 @@ def add_up(
     names: Mapping[str, str],
     tau: int | None = None,
     since: Mapping[str, Since] | None = None,
+    vertices: Mapping[str, VertexCounts] | None = None,
 ) -> RunMetrics:
     """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds; ``since``: by
-    query name."""
+    query name; ``vertices``: what the batch counted by vertex."""
     whole = found.get(PIPELINE, Metrics(batch))
     filling = since or {}
     queries = {n: replace(found.get(s, Metrics(batch)), since=filling.get(n)) for n, s in names.items()}
@@ -153,6 +159,7 @@ def add_up(
         batches=base.batches + 1,
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
+        vertices=since_then(base.vertices, vertices or {}),
     )
 
 

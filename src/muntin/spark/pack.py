@@ -43,6 +43,7 @@ def packer(spec: PipelineSpec, stream: int) -> Task:
         number = context.partitionId() if context else 0
         return wire.to_batches(Packer(spec, stream, number, now=task_time(spec)).letters(batches))
 
+    pack.__name__ = f"pack_{spec.streams[stream].name}"
     return pack
 
 

@@ -22,6 +22,7 @@ from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
 from muntin.spark.control import send_heartbeat, sources_are_named
+from muntin.spark.counts import by_vertex
 from muntin.spark.failures import unwrapped
 from muntin.spark.finishing import declare
 from muntin.spark.gate import CutOff, Gate
@@ -32,6 +33,7 @@ from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
+from muntin.spark.sight import describe, levels_text, observed, query_name
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.types import struct_of
@@ -133,8 +135,9 @@ class Run:
         self._entered |= fresh if made is self.made else dict.fromkeys(fresh.keys() - self.job.asked.keys(), first)
         self._begun |= made.taken.begun
         self.made = made
-        letters = build(made.spec, made.plans, made.job.frames, rows=made.job.rows)
+        letters = observed(build(made.spec, made.plans, made.job.frames, rows=made.job.rows))
         writer = letters.writeStream.foreachBatch(self.on_batch)
+        writer = writer.queryName(query_name(made.job.asked, made.checkpoint.path))
         writer = writer.option("checkpointLocation", files.for_spark(made.checkpoint.path))
         interval = trigger_of(self.trigger)
         if self._gate.stopping.is_set():
@@ -277,6 +280,7 @@ class Run:
         if self.by_spark or self.job.late is not None:
             self._write(letters.persist(), batch_id)
         else:
+            describe(letters, batch_id, levels_text(self.spec.graph))
             _run_whole(letters)
         if not is_whole(self.spec, self.query_id, batch_id):
             raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
@@ -287,11 +291,17 @@ class Run:
     def _write(self, letters: DataFrame, batch_id: int) -> None:
         """Hand the batch to the sinks that Spark writes."""
         try:
+            levels = f", {levels_text(self.spec.graph)}"  # the first job does all of it
             if any(s.foreach_batch is not None for s in (*self.by_spark.values(), self.job.late) if s is not None):
+                describe(letters, batch_id, levels[2:])
                 _run_whole(letters)  # a function may look at some of its rows only
+                levels = ""
             for name, sink in self.by_spark.items():
+                describe(letters, batch_id, f"{name} to {sink.told}{levels}")
+                levels = ""
                 sink.write(self._results(letters, name), batch_id)
             if self.job.late is not None:
+                describe(letters, batch_id, f"late rows to {self.job.late.told}")
                 self.job.late.write(late_frame(letters, self.spec), batch_id)
         finally:
             letters.unpersist()
@@ -304,11 +314,12 @@ class Run:
 
     def _after(self, batch_id: int) -> None:
         made, store = self.made, self.made.store
-        found = combine(batch_id, store.reports(self.query_id, made.spec.levels, batch_id))
+        reports = list(store.reports(self.query_id, made.spec.levels, batch_id))
+        found, vertices = combine(batch_id, reports), by_vertex(reports)
         names = {n: q.signature for n, q in made.job.queries.items()}
         if self._metrics is not None:
             self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}
-        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since)
+        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
         report_to_log(self._metrics)

@@ -18,7 +18,7 @@ from muntin.core.time import FOREVER
 from muntin.core.watermark import Header
 from muntin.engine.clocks import Times
 
-HEADER, ROWS, TIMES, RESULT, LATE = range(5)
+HEADER, ROWS, TIMES, RESULT, LATE, COUNTS = range(6)
 
 BLOB_BYTES = 16 << 20
 """A blob is cut at about this size."""
@@ -51,8 +51,9 @@ LETTERS_DDL = (
 class Letter:
     """One addressed blob.
 
-    ``level``: the level it is for (ROWS: the deepest level that needs them). ``target``: a channel's number (ROWS) or
-    a query's (RESULT). ``source``: the stream (HEADER, LATE). ``part`` and ``seq`` put letters of one target into their
+    ``level``: the level it is for (ROWS: the deepest level that needs them). ``target``: a channel's number (ROWS), a
+    query's (RESULT), or which of ``counts.OBSERVED`` it is (COUNTS; ``min_ts`` is then the number itself). ``source``:
+    the stream (HEADER, LATE). ``part`` and ``seq`` put letters of one target into their
     canonical order: source partition or sending shard, then position. ``min_ts``: smallest event time inside.
     """
 

@@ -29,6 +29,7 @@ def settled(task: Task) -> Task:
         _set_aside()
         release_excess()
 
+    run.__name__ = task.__name__
     return run
 
 
