@@ -24,6 +24,7 @@ from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import FORMS, asked, explain, explain_as, explain_graph
 from muntin.dataflow.explain.patterns import patterns_of
+from muntin.dataflow.explain.svg import QUERIES
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.dataflow.routes import Here
@@ -151,13 +152,13 @@ def test_svg_is_a_drawing_with_every_operator_inside_it() -> None:
     root = ET.fromstring(explain_as("svg", query, plan))
     space = "{http://www.w3.org/2000/svg}"
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
-    boxes = [r for r in root.iter(f"{space}rect") if r.get("stroke", "").startswith("#") and r.get("fill") != "none"]
-    assert len(boxes) == len(plan.vertices)
+    boxes = [r for r in root.iter(f"{space}rect") if r.get("class") == "box"]
+    assert len(boxes) == len(plan.vertices) + 1
     for box in boxes:
         x, y, w, h = (float(box.get(a, "nan")) for a in ("x", "y", "width", "height"))
         assert x >= 0 and x + w <= width and y >= 0 and y + h <= height
     words = " ".join(t.text or "" for t in root.iter(f"{space}text"))
-    assert "join of 2 windows" in words and "STR" in words and "result: k, v" in words and "Level 0" in words
+    assert "Join of 2 windows" in words and "STR" in words and "k, v, ts" in words and "Level 0" in words
 
 
 def test_several_queries_show_what_they_share() -> None:
@@ -171,8 +172,10 @@ def test_several_queries_show_what_they_share() -> None:
     ]  # fmt: skip
     text = explain_graph("text", graph, ["one", "two", "pairs"])
     assert "           for: one, two" in text.splitlines() and "  result of two: k, m, ts <- #3" in text
-    for form in ("dot", "svg"):
-        assert "pairs: k, v, ts, op" in explain_graph(form, graph, ["one", "two", "pairs"]).replace("result of ", "")
+    assert "pairs: k, v, ts, op" in explain_graph("dot", graph, ["one", "two", "pairs"])
+    drawn = explain_graph("svg", graph, ["one", "two", "pairs"])
+    assert "works for pairs" in drawn and "k, v, ts, op" in drawn
+    assert drawn.count(f'fill="{QUERIES[0]}"') == 1 + 3 and drawn.count(f'fill="{QUERIES[2]}"') > 4
 
 
 def test_an_unknown_form_is_told() -> None:

@@ -24,3 +24,21 @@ def span_text(span: Span) -> str:
         size, word = next((s, w) for s, w in _UNITS if span % s == 0)
         count = span // size
     return f"{count} {word}" if count == 1 else f"{count} {word}S"
+
+
+def span_words(span: Span) -> str:
+    """The length in words, in two units at most: ``1 year``, ``11 minutes 15 seconds``, ``4 minutes 22.5 seconds``."""
+    if isinstance(span, Months) or span < SECOND:
+        return span_text(span).lower()
+    size, word = next((s, w) for s, w in _UNITS[1:] if span >= s)
+    count, rest = divmod(span, size)
+    if size == SECOND or not rest:
+        return _counted(span / size, word)
+    below = dict(_UNITS[1:])
+    small = {DAY: HOUR, HOUR: MINUTE, MINUTE: SECOND}[size]
+    return f"{_counted(count, word)} {_counted(rest / small, below[small])}"
+
+
+def _counted(number: float, word: str) -> str:
+    text = f"{number:.4g}"
+    return f"{text} {word.lower()}" if text == "1" else f"{text} {word.lower()}s"

@@ -1,141 +1,255 @@
-"""A graph as a drawing: levels from top to bottom, in each its vertices in layers, arrows with patterns.
-
-A layout of our own, since Graphviz is a program that may not be there: a vertex stands one layer below the lowest
-of its level that it takes; the vertices of a layer stand side by side. Arrows of exchanges are dashed.
-"""
+"""A graph as a drawing: levels from left to right, arrows in the colour of their update pattern, a legend."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from muntin.dataflow.explain.record import GraphRecord, VertexRecord, level_name
+from muntin.core.spans import span_words
+from muntin.dataflow.explain.placing import BETWEEN, COLUMN, LANE, Arrow, Node, Place, Placed, placed
+from muntin.dataflow.explain.record import GraphRecord, Taken, VertexRecord, level_name
 from muntin.plan.patterns import Pattern
 
-WIDTH, GAP, LINE, PAD, LAYER = 280, 24, 14, 8, 34
-"""Pixels: of a box, between boxes, of a line of text, inside a box, between layers."""
-CHARACTERS = 44
-"""That fit in a line of a box."""
+LINE, PAD, HEAD, EDGE = 15, 9, 30, 14
+"""Pixels: of a line of text, inside a box, for the names of levels, around the drawing."""
+CHARACTERS, BOLD = 38, 34
+"""That fit in a line of a box, whatever the font."""
+ROUTE = 18
+"""That fit between two columns."""
 COLORS = {"MON": "#2b8a3e", "WKS": "#1971c2", "WK": "#e67700", "STR": "#c92a2a"}
+WORDS = {
+    "MON": "monotonic: rows never leave",
+    "WKS": "weakest: rows leave in the order in which they came",
+    "WK": "weak: when rows leave is known as they come",
+    "STR": "strict: negative tuples take rows away",
+}
+QUERIES = ("#7048e8", "#15aabf", "#f783ac", "#ffd43b", "#8d6e63", "#a9e34b", "#b197fc", "#868e96")
+"""Colours of queries, where there are several: none of those of patterns."""
+
+_DIM, _INK = "#5c636a", "#212529"
 
 
 @dataclass(frozen=True)
-class _Box:
-    x: int
-    y: int
-    height: int
-    lines: tuple[str, ...]
-    vertex: VertexRecord
+class _Line:
+    text: str
+    color: str = _INK
+    weight: str = "normal"
+    live: bool = False
 
 
-Boxes = dict[int, _Box]
-
-
-def to_svg(record: GraphRecord) -> str:
-    """A stand-alone SVG document."""
-    boxes, frames, height = _layout(record)
-    width = max((b.x + WIDTH for b in boxes.values()), default=0) + 2 * GAP
-    several = len(record.results) > 1
-    titles = [(f"result of {r.query}" if several else "result") + ": " + ", ".join(r.columns) for r in record.results]
+def to_svg(record: GraphRecord, live: bool = False) -> str:
+    """A stand-alone SVG document. ``live``: boxes have a last line (class ``live``) for numbers that change, and every
+    box and arrow says of which vertex it is (``data-vertex``)."""
+    lines = {v.number: _lines(v, live) for v in record.vertices}
+    place = placed(_nodes(record, lines), _edges(record))
+    legend = [*_patterns(record), *_queries(record)]
+    width = max(place.width, *(_legend_width(x) for x in legend)) + 2 * EDGE + 2 * PAD
+    below = HEAD + EDGE + place.height + 2 * PAD
+    height = below + len(legend) * (LINE + 3) + EDGE
     body = [
-        *(_frame(name, y, h, width) for name, y, h in frames),
-        *_arrows(record, boxes),
-        *(line for b in boxes.values() for line in _drawn(b)),
-        *(_text(2 * GAP, height + i * (LINE + PAD), t, "bold") for i, t in enumerate(titles)),
+        *_levels(record, place),
+        *(x for v in record.vertices for x in _box(record, v, place.boxes[v.number], lines[v.number], live)),
+        *(x for i, r in enumerate(record.results) for x in _result(record, i, place.boxes[f"result {i}"])),
+        *_arrows(record, place),
     ]
-    height += len(titles) * (LINE + PAD)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="11">'
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="11" style="max-width:100%;height:auto">',
+        "<defs>", *(_head(name, color) for name, color in COLORS.items()), "</defs>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<g transform="translate({EDGE + PAD},{HEAD + EDGE})">', *body, "</g>",
+        *(x for i, key in enumerate(legend) for x in key.drawn(EDGE + PAD, below + i * (LINE + 3) + LINE)),
+        "</svg>", "",
+    ])  # fmt: skip
+
+
+def _head(name: str, color: str) -> str:
+    return (
+        f'<marker id="muntin-{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
+        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="{color}"/></marker>'
     )
-    marker = (
-        '<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>'
-    )
-    return "\n".join([head, marker, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>", ""])
 
 
-def _layout(record: GraphRecord) -> tuple[Boxes, list[tuple[str, int, int]], int]:
-    """Boxes by vertex, the frame of each level (name, top, height), and where the drawing ends."""
-    several = len(record.results) > 1
-    boxes: Boxes = {}
-    frames = []
-    y = GAP
-    for level, own in enumerate(record.levels, start=-1):
-        if not own:
-            continue
-        top = y
-        y += LINE + PAD
-        for layer in _layers(own):
-            placed = [_box(v, 2 * GAP + i * (WIDTH + GAP), y, several) for i, v in enumerate(layer)]
-            boxes |= {b.vertex.number: b for b in placed}
-            y += max(b.height for b in placed) + LAYER
-        y += PAD - LAYER // 2
-        frames.append((level_name(level), top, y - top))
-        y += LAYER
-    return boxes, frames, y
+def _columns(record: GraphRecord) -> dict[int, int]:
+    """By vertex its column: after those of its level that it takes, and after all of earlier levels."""
+    found: dict[int, int] = {}
+    first = 0
+    for own in record.levels:
+        for v in own:
+            found[v.number] = max([first, *(found[t.vertex] + 1 for t in v.takes)])
+        first = max([first, *(found[v.number] + 1 for v in own)])
+    return found
 
 
-def _layers(own: tuple[VertexRecord, ...]) -> list[list[VertexRecord]]:
-    depth: dict[int, int] = {}
-    for v in own:
-        depth[v.number] = 1 + max((depth[t.vertex] for t in v.takes if t.vertex in depth), default=-1)
-    return [[v for v in own if depth[v.number] == d] for d in range(max(depth.values()) + 1)]
+def _nodes(record: GraphRecord, lines: dict[int, list[_Line]]) -> dict[int | str, Node]:
+    columns = _columns(record)
+    out = [t.vertex for v in record.vertices for t in v.takes] + [r.vertex for r in record.results]
+    nodes: dict[int | str, Node] = {}
+    for v in record.vertices:
+        ports = max(len(v.takes), out.count(v.number))
+        nodes[v.number] = Node(columns[v.number], max(len(lines[v.number]) * LINE + 2 * PAD, ports * LANE + PAD))
+    last = max(columns.values()) + 1
+    for i, _ in enumerate(record.results):
+        nodes[f"result {i}"] = Node(last, len(_result_lines(record, i)) * LINE + 2 * PAD)
+    return nodes
 
 
-def _box(v: VertexRecord, x: int, y: int, several: bool) -> _Box:
-    texts = [f"#{v.number} {v.id[:8]} {v.text}"]
-    if several:
-        texts.append(f"for: {', '.join(v.queries)}")
+def _edges(record: GraphRecord) -> list[tuple[int | str, int | str]]:
+    return [
+        *((t.vertex, v.number) for v in record.vertices for t in v.takes),
+        *((r.vertex, f"result {i}") for i, r in enumerate(record.results)),
+    ]
+
+
+def _lines(v: VertexRecord, live: bool) -> list[_Line]:
+    text = v.text if v.level < 0 else v.text[:1].upper() + v.text[1:]
+    found = [_Line(t, weight="bold") for t in _wrapped(text, BOLD)]
     if v.keeps:
-        texts.append(f"keeps: {v.keeps}")
+        panes = "" if v.pane is None else f"; panes of {span_words(v.pane)}"
+        found += [_Line(t, _DIM) for t in _wrapped(f"keeps {v.keeps}{panes}")]
     if v.measured is not None:
         m = v.measured
-        texts.append(f"{m.rows_in} in, {m.rows_out} out, peak state {m.peak}, {m.seconds:.3f} s")
-    lines = tuple(line for t in texts for line in textwrap.wrap(t, CHARACTERS) or [""])
-    return _Box(x, y, len(lines) * LINE + 2 * PAD, lines, v)
+        text = f"{m.rows_in:,} rows in, {m.rows_out:,} out, at most {m.peak:,} held, {m.seconds:.3f} s"
+        found += [_Line(t, _DIM) for t in _wrapped(text)]
+    return [*found, _Line("", _DIM, live=True)] if live else found
 
 
-def _drawn(box: _Box) -> Iterator[str]:
-    color = COLORS[box.vertex.pattern.name]
-    fill, radius = ("#f1f3f5", 12) if box.vertex.level < 0 else ("#ffffff", 3)
+def _wrapped(text: str, width: int = CHARACTERS) -> list[str]:
+    lines = textwrap.wrap(text, width)
+    return lines if len(lines) <= 6 else [*lines[:5], f"{lines[5][: width - 3]}..."]
+
+
+def _levels(record: GraphRecord, place: Placed) -> Iterator[str]:
+    """A band for the columns of each level."""
+    bands = {level: [place.boxes[v.number] for v in own] for level, own in enumerate(record.levels, start=-1) if own}
+    named = [(level_name(level), boxes) for level, boxes in bands.items()]
+    results = [place.boxes[f"result {i}"] for i in range(len(record.results))]
+    for i, (name, boxes) in enumerate([*named, ("Results", results)]):
+        x, right = min(b.x for b in boxes) - PAD, max(b.right for b in boxes) + PAD
+        fill = "#f1f3f5" if i % 2 == 0 else "#f8f9fa"
+        yield (
+            f'<rect x="{x}" y="{-HEAD}" width="{right - x}" height="{HEAD + place.height + PAD}" rx="8" fill="{fill}"/>'
+        )
+        yield _text(x + PAD, -HEAD + LINE + 2, name, _DIM, "bold")
+
+
+def _box(record: GraphRecord, v: VertexRecord, at: Place, lines: Sequence[_Line], live: bool) -> Iterator[str]:
+    several = len(record.results) > 1
+    yield f'<g class="vertex" data-vertex="{v.id}">'
+    yield f"<title>{escape(f'#{v.number} {v.id} {v.operator}: {v.text}')}</title>"
     yield (
-        f'<rect x="{box.x}" y="{box.y}" width="{WIDTH}" height="{box.height}" rx="{radius}" fill="{fill}" '
-        f'stroke="{color}"/>'
+        f'<rect class="box" x="{at.x}" y="{at.y}" width="{COLUMN}" height="{at.height}" '
+        f'rx="{14 if v.level < 0 else 4}" fill="white" stroke="{COLORS[v.pattern.name]}" stroke-width="1.4"/>'
     )
-    for i, line in enumerate(box.lines):
-        yield _text(box.x + PAD, box.y + PAD + 11 + i * LINE, line)
+    for i, line in enumerate(lines):
+        kind = f' class="live" data-vertex="{v.id}"' if line.live else ""
+        yield _text(at.x + PAD + 3, at.y + PAD + 11 + i * LINE, line.text, line.color, line.weight, kind)
+    if several:
+        yield from _stripe(record, v.queries, at)
+    yield "</g>"
 
 
-def _arrows(record: GraphRecord, boxes: Boxes) -> Iterator[str]:
-    for v in record.vertices:
-        end = boxes[v.number]
-        for t in v.takes:
-            label = f"{t.pattern.name} {t.route}" if t.exchange else t.pattern.name
-            yield from _arrow(boxes[t.vertex], end.x + WIDTH // 2, end.y, t.pattern, label, t.exchange)
-    for r in record.results:
-        start = boxes[r.vertex]
-        pattern = start.vertex.pattern
-        below = start.y + start.height + LAYER
-        yield from _arrow(start, start.x + WIDTH // 2, below, pattern, pattern.name, False)
+def _stripe(record: GraphRecord, queries: Sequence[str], at: Place) -> Iterator[str]:
+    """A bar along the top of a box: a piece for each query that it works for."""
+    names = [r.query for r in record.results]
+    inner = COLUMN - 28
+    for i, q in enumerate(queries):
+        x = at.x + 14 + i * inner / len(queries)
+        color = QUERIES[names.index(q) % len(QUERIES)]
+        yield f'<rect x="{x:.1f}" y="{at.y - 3}" width="{inner / len(queries):.1f}" height="6" fill="{color}"/>'
 
 
-def _arrow(start: _Box, x: int, y: int, pattern: Pattern, label: str, dashed: bool) -> Iterator[str]:
-    color = COLORS[pattern.name]
-    x0, y0 = start.x + WIDTH // 2, start.y + start.height
-    dash = ' stroke-dasharray="5 3"' if dashed else ""
-    yield f'<line x1="{x0}" y1="{y0}" x2="{x}" y2="{y}" stroke="{color}"{dash} marker-end="url(#a)"/>'
-    yield _text((x0 + x) // 2 + 4, (y0 + y) // 2 + 4, label, color=color)
+def _result_lines(record: GraphRecord, number: int) -> list[_Line]:
+    r = record.results[number]
+    instants = "at every change"
+    if r.ticks is not None:
+        instants = "every " + " and every ".join(span_words(s) for s in r.ticks.slides)
+        instants += f", on the clock of {r.ticks.zone}" if r.ticks.zone else ""
+    name = [_Line(t, weight="bold") for t in _wrapped(r.query, BOLD)] if len(record.results) > 1 else []
+    return [*name, *(_Line(t) for t in _wrapped(", ".join(r.columns))), *(_Line(t, _DIM) for t in _wrapped(instants))]
 
 
-def _frame(name: str, y: int, height: int, width: int) -> str:
+def _result(record: GraphRecord, number: int, at: Place) -> Iterator[str]:
+    several = len(record.results) > 1
+    color = QUERIES[number % len(QUERIES)] if several else _DIM
+    yield (
+        f'<rect class="box" x="{at.x}" y="{at.y}" width="{COLUMN}" height="{at.height}" rx="{at.height // 3}" '
+        f'fill="white" stroke="{color}" stroke-width="1.4"/>'
+    )
+    for i, line in enumerate(_result_lines(record, number)):
+        yield _text(at.x + PAD + 8, at.y + PAD + 11 + i * LINE, line.text, line.color, line.weight)
+
+
+def _arrows(record: GraphRecord, place: Placed) -> Iterator[str]:
+    taken = [(v.id, t) for v in record.vertices for t in v.takes]
+    for (id, t), arrow in zip(taken, place.arrows, strict=False):
+        yield _path(arrow, t.pattern, t.exchange, f' data-vertex="{id}"')
+        yield _label(arrow, t)
+    for r, arrow in zip(record.results, place.arrows[len(taken) :], strict=True):
+        pattern = record.vertices[r.vertex].pattern
+        yield _path(arrow, pattern, False)
+        yield _label(arrow, Taken(r.vertex, "", False, pattern))
+
+
+def _path(arrow: Arrow, pattern: Pattern, dashed: bool, data: str = "") -> str:
+    (x, y), bend = arrow[0], BETWEEN // 2
+    steps = [f"M{x} {y}"]
+    for i, (x1, y1) in enumerate(arrow[1:]):
+        x0, y0 = arrow[i]
+        steps.append(f"C{x0 + bend} {y0} {x1 - bend} {y1} {x1} {y1}" if i % 2 == 0 else f"L{x1} {y1}")
+    dash = ' stroke-dasharray="6 4"' if dashed else ""
     return (
-        f'<rect x="{GAP}" y="{y}" width="{width - 2 * GAP}" height="{height}" rx="6" fill="none" stroke="#adb5bd"/>\n'
-        + _text(GAP + PAD, y + LINE, name, "bold")
+        f'<path class="arrow"{data} d="{" ".join(steps)}" fill="none" stroke="{COLORS[pattern.name]}" '
+        f'stroke-width="1.4"{dash} marker-end="url(#muntin-{pattern.name})"/>'
     )
 
 
-def _text(x: int, y: int, text: str, weight: str = "normal", color: str = "#212529") -> str:
-    return f'<text x="{x}" y="{y}" font-weight="{weight}" fill="{color}">{escape(text)}</text>'
+def _label(arrow: Arrow, t: Taken) -> str:
+    """Beside the head of an arrow: its pattern, and how rows change shards."""
+    x, y = arrow[-1]
+    route = t.route if len(t.route) <= ROUTE else f"{t.route[: ROUTE - 3]}..."
+    text = " ".join(filter(None, [route if t.exchange else "", t.pattern.name]))
+    color = COLORS[t.pattern.name]
+    halo = ' text-anchor="end" font-size="10" paint-order="stroke" stroke="white" stroke-width="3"'
+    return f"<g><title>{escape(t.route)}</title>{_text(x - 11, y - 5, text, color, attributes=halo)}</g>"
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A line of the legend: a sample and what it means."""
+
+    color: str
+    text: str
+    kind: str
+
+    def drawn(self, x: int, y: int) -> Iterator[str]:
+        if self.kind == "query":
+            yield f'<rect x="{x}" y="{y - 7}" width="34" height="6" fill="{self.color}"/>'
+        else:
+            dash = ' stroke-dasharray="6 4"' if self.kind == "exchange" else ""
+            yield f'<path d="M{x} {y - 4}H{x + 34}" stroke="{self.color}" stroke-width="1.6"{dash}/>'
+        yield _text(x + 44, y, self.text, _DIM)
+
+
+def _legend_width(key: _Key) -> int:
+    return 44 + round(len(key.text) * 6.2)
+
+
+def _patterns(record: GraphRecord) -> Iterator[_Key]:
+    shown = {v.pattern.name for v in record.vertices}
+    for name in (n for n in COLORS if n in shown):
+        yield _Key(COLORS[name], f"{name}, {WORDS[name]}", "pattern")
+    if any(t.exchange for v in record.vertices for t in v.takes):
+        yield _Key(_DIM, "rows change shards: by a key, to all shards or to one", "exchange")
+
+
+def _queries(record: GraphRecord) -> Iterator[_Key]:
+    if len(record.results) > 1:
+        for i, r in enumerate(record.results):
+            yield _Key(QUERIES[i % len(QUERIES)], f"works for {r.query}", "query")
+
+
+def _text(x: float, y: float, text: str, color: str, weight: str = "normal", attributes: str = "") -> str:
+    return f'<text x="{x}" y="{y}" font-weight="{weight}" fill="{color}"{attributes}>{escape(text)}</text>'
