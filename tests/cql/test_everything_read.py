@@ -90,9 +90,10 @@ _SAYS_NOTHING = {
 }  # fmt: skip
 _REFUSED = {
     ("Column", "catalog"), ("Column", "db"), ("Count", "expressions"), ("Max", "expressions"), ("Min", "expressions"),
-    ("In", "unnest"), ("Join", "method"), ("Join", "using"), ("StreamRef", "db"), ("StreamRef", "pivots"),
-    ("StreamRef", "sample"), ("TryCast", "safe"), ("TableAlias", "columns"), ("DataType", "nested"),
-    ("DataType", "values"), ("Round", "truncate"), ("LimitOptions", "percent"), ("Window", "alias"), ("Window", "spec"),
+    ("In", "unnest"), ("Join", "method"), ("StreamRef", "db"), ("StreamRef", "pivots"),
+    ("StreamRef", "sample"), ("TryCast", "safe"), ("DataType", "nested"),
+    ("DataType", "values"), ("Round", "truncate"), ("LimitOptions", "percent"), ("With", "recursive"),
+    ("Window", "alias"), ("Window", "spec"),
 }  # fmt: skip
 """Arguments that the binder reads to refuse them with words of its own: no text that binds has them."""
 _REQUIRED = {"this", "expression", "true", "low", "high", "to", "size"}

@@ -22,7 +22,7 @@ from muntin.cql.shape import SUPPORTED
 from muntin.plan.catalog import Catalog
 
 Kind = type[exp.Expr]
-_SET = ("this", "expression", "distinct", "order", "limit", "offset")
+_SET = ("this", "expression", "distinct", "order", "limit", "offset", "with_")
 
 READ: Mapping[Kind, tuple[str, ...]] = {
     **OF_EXPRESSIONS,
@@ -31,11 +31,13 @@ READ: Mapping[Kind, tuple[str, ...]] = {
     exp.IgnoreNulls: ("this",),
     exp.RespectNulls: ("this",),
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "order", "limit",
-                 "offset"),
+                 "offset", "with_"),
     exp.Union: _SET,
     exp.Except: _SET,
     exp.Intersect: _SET,
-    exp.Subquery: ("this", "alias", "window", "order", "limit", "offset"),
+    exp.Subquery: ("this", "alias", "window", "order", "limit", "offset", "with_"),
+    exp.With: ("expressions", "recursive"),
+    exp.CTE: ("this", "alias"),
     exp.From: ("this",),
     exp.Join: ("this", "on", "using", "method", "side", "kind"),
     exp.Where: ("this",),
@@ -61,7 +63,7 @@ READ: Mapping[Kind, tuple[str, ...]] = {
     exp.All: ("this",),
     StreamRef: ("this", "db", "alias", "window", "sample", "pivots"),
     WindowSpec: ("kind", "size", "slide", "slide_kind", "partition", "internal"),
-    ToStream: ("this", "kind", "window"),
+    ToStream: ("this", "kind", "window", "with_"),
     WstreamCall: ("expressions", "window"),
 }
 """The arguments that binding reads, to use them or to refuse them with words of their own."""
@@ -79,7 +81,7 @@ SET_BY_THE_DIALECT: Mapping[tuple[Kind, str], Any] = {
 """Arguments that Spark's dialect sets by itself: with this value they say nothing."""
 
 _CLAUSES = {
-    "with_": "WITH", "windows": "a WINDOW clause",
+    "windows": "a WINDOW clause",
     "laterals": "LATERAL VIEW", "sort": "SORT BY", "cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY",
     "hint": "a hint", "into": "INTO", "pivots": "PIVOT", "sample": "TABLESAMPLE", "kind": "SELECT AS STRUCT",
     "exclude": "EXCEPT columns", "by_name": "BY NAME", "alias": "an alias", "locks": "FOR UPDATE",
@@ -150,8 +152,7 @@ def _refusal(node: exp.Expr, key: str, text: str) -> UnsupportedError:
         return place.unsupported(words)
     match node:
         case exp.Query() | StreamRef():
-            hint = "; register it as a view" if key == "with_" else ""
-            what = f"{_CLAUSES.get(key, key.strip('_').upper())} is not supported{hint}"
+            what = f"{_CLAUSES.get(key, key.strip('_').upper())} is not supported"
             return place.unsupported(f"{what}; {SUPPORTED}")
         case exp.Group():
             word = key.upper().replace("_", " ")

@@ -11,6 +11,7 @@ from muntin.core.errors import ConfigError, QueryError
 from muntin.core.zones import zone_name
 from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
+from muntin.cql.ctes import written_out
 from muntin.cql.dialect import ToStream
 from muntin.cql.output_windows import check_internal
 from muntin.cql.parse import parse
@@ -46,9 +47,12 @@ def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     ctx = Context(text, catalog, replace(options, zone=options.scalar_zone))
     parsed = parse(text)
     with every_argument_read(parsed, text, catalog):
-        tree = stream_of_list(unwrapped(parsed))
+        whole, unused = written_out(parsed, text)
+        tree = stream_of_list(unwrapped(whole))
         kind, body = _wrapper(tree)
         node = relation(ctx, body)
+        for other in unused:
+            relation(ctx, _wrapper(stream_of_list(unwrapped(other)))[1])
     check_internal(ctx, tree, node)
     root = in_zone(Output(node, kind or _default_kind(node)), options.scalar_zone)
     query = BoundQuery(text, root, options)

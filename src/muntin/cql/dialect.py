@@ -66,7 +66,7 @@ class ToStream(exp.Expression):
     """``kind`` (istream, dstream, rstream, istream_restore, rstream_restore, wstream, ...) applied to the query
     ``this``; ``window`` is the window after wstream."""
 
-    arg_types = {"this": True, "kind": True, "window": False}  # noqa: RUF012
+    arg_types = {"this": True, "kind": True, "window": False, "with_": False}  # noqa: RUF012
 
 
 class WstreamCall(exp.Expression, exp.Func):

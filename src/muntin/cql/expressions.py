@@ -255,8 +255,7 @@ class ExprBinder:
         alias = None if node.table else self.aliases.get(node.name.lower())
         if alias is not None:
             return replace(self, aliases={}).bind(alias)
-        column, fields = self.scope.path(node)
-        found: Expr = column
+        found, fields = self.scope.value(node)
         return reduce(nested.field_of, fields, found)
 
     def _aggregate(self, node: exp.Expr) -> Expr:

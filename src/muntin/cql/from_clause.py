@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from sqlglot import exp
 
 from muntin.cql.context import Context
 from muntin.cql.expressions import ExprBinder
-from muntin.cql.scopes import Scope, Source, free_alias
+from muntin.cql.functions import build
+from muntin.cql.operators import TypeClash, compare
+from muntin.cql.scopes import Merged, Scope, Source, free_alias, listing
 from muntin.cql.sources import Sources
-from muntin.plan.exprs import Expr, conjunction
+from muntin.plan.exprs import Column, Expr, conjunction
 from muntin.plan.nodes import Join, Node, OuterJoin
 
 _SIDES = ("LEFT", "RIGHT", "FULL")
+_Side = Literal["left", "right", "full"]
 _INNER = ("", "INNER", "CROSS")
 _SEMI = {"LEFT SEMI": False, "SEMI": False, "LEFT ANTI": True, "ANTI": True}
 
@@ -123,37 +126,77 @@ class _Group:
 
     def _join(self, words: str, item: exp.Expr, join: exp.Join) -> None:
         place = self.ctx.at(item)
-        if join.args.get("using"):
-            raise place.unsupported("JOIN ... USING is not supported: write ON a.x = b.x")
-        on = join.args.get("on")
+        on, using = join.args.get("on"), list(join.args.get("using") or [])
         side = words.removesuffix(" OUTER")
         if words in _INNER:
-            self._take()
+            source = self._take()
             if on is not None:
                 self.on.append(self._condition(on))
+            self.on += self._using(using, source, "left")
         elif words in _SEMI:
+            if using:
+                raise self.ctx.at(using[0]).unsupported(f"{words} JOIN takes no USING: write ON a.x = b.x")
             if on is None:
                 raise place.error(f"{words} JOIN takes a condition: write ON after it")
             self.semis.append(SemiItem(item, on, _SEMI[words]))
         elif side in _SIDES:
-            if on is None:
+            if on is None and not using:
                 raise place.error(f"{side} JOIN takes a condition: write ON after it, or use CROSS JOIN")
             if self.semis and side != "LEFT":
                 how = "put what comes before into a sub-query in FROM"
                 raise place.unsupported(f"{side} JOIN after a SEMI or ANTI JOIN is not supported: {how}")
-            self._outer(cast(Literal["left", "right", "full"], side.lower()), on)
+            self._outer(cast(_Side, side.lower()), on, using)
         else:
+            if words.startswith("NATURAL"):
+                raise place.unsupported("NATURAL JOIN is not supported: name the columns, as in JOIN ... USING (x)")
             known = "use a comma, [INNER] JOIN, CROSS JOIN, or LEFT, RIGHT, FULL, SEMI or ANTI JOIN ... ON"
             raise place.unsupported(f"{words} JOIN is not supported: {known}")
 
-    def _outer(self, side: Literal["left", "right", "full"], on: exp.Expr) -> None:
+    def _outer(self, side: _Side, on: exp.Expr | None, using: list[exp.Expr]) -> None:
         left = self.parts[0] if len(self.parts) == 1 else Join(tuple(self.parts), conjunction(self.on))
         right = self._take()
-        self.parts, condition = [], self._condition(on)
+        equal = self._using(using, right, side)
+        self.parts, condition = [], conjunction(equal) if on is None else self._condition(on)
         self.on = []
         self.parts.append(OuterJoin(left, right.node, condition, side))
 
+    def _using(self, names: list[exp.Expr], right: Source, side: _Side) -> list[Expr]:
+        """The equalities of USING; each name then stands for one column."""
+        return [self._merged(name, right, side) for name in names]
+
+    def _merged(self, name: exp.Expr, right: Source, side: _Side) -> Expr:
+        before, left = self._left_of(name, right)
+        column = self._one(name, right.named(name.name), [right], f"in {right.alias}")
+        value = left if before is None else before.value
+        try:
+            values = {"left": value, "right": column, "full": value}
+            values["full"] = build("coalesce", (value, column)) if side == "full" else value
+            equal = compare("eq", value, column)
+        except TypeClash as e:
+            raise self.ctx.at(name).error(str(e)) from None
+        known = self.whole.scope.merged
+        made = Merged(name.name, values[side], frozenset([*(before.parts if before is not None else [left]), column]))
+        self.whole.scope = replace(self.whole.scope, merged=(*(m for m in known if m is not before), made))
+        return equal
+
+    def _left_of(self, name: exp.Expr, right: Source) -> tuple[Merged | None, Column]:
+        """The column of an earlier USING that the name is, and one of the columns that it stands for."""
+        left = [s for s in self.seen if s is not right]
+        mine = [c for s in left for c in s.named(name.name)]
+        before = next((m for m in self.whole.scope.merged if m.parts & {*mine}), None)
+        rest = mine if before is None else [c for c in mine if c not in before.parts] or mine[:1]
+        return before, self._one(name, rest, left, "before it")
+
+    def _one(self, name: exp.Expr, found: list[Column], sources: list[Source], where: str) -> Column:
+        if len(found) == 1:
+            return found[0]
+        what = "is no column" if not found else "are several columns"
+        columns = [n for s in sources for n, _ in s.columns]
+        raise self.ctx.at(name).error(
+            f"JOIN ... USING: there {what} {name.name!r} {where}. Columns: {listing(columns)}"
+        )
+
     def _condition(self, on: exp.Expr) -> Expr:
         """ON sees every source of FROM; in a group with an outer join only those read so far."""
-        scope = Scope(tuple(self.seen), self.ctx.text, self.whole.scope.outer) if self.strict else self.whole.scope
+        scope = replace(self.whole.scope, sources=tuple(self.seen)) if self.strict else self.whole.scope
         return ExprBinder(scope, self.ctx.text, "ON", self.ctx.options.zone).condition(on)

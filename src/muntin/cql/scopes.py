@@ -12,7 +12,7 @@ from sqlglot import exp
 from muntin.core.errors import QueryError
 from muntin.cql.places import place_of
 from muntin.plan.catalog import Catalog
-from muntin.plan.exprs import Column
+from muntin.plan.exprs import Column, Expr
 from muntin.plan.nodes import Node
 
 _LISTED = 12
@@ -69,16 +69,27 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """A column of JOIN ... USING: what its plain name stands for, and the columns of the joined sources under it."""
+
+    name: str
+    value: Expr
+    parts: frozenset[Column]
+
+
+@dataclass(frozen=True)
 class Scope:
     """The sources of one FROM clause, in text order, inside ``outer``.
 
-    ``barrier``: why queries inside cannot use columns of this scope and those around it, when they cannot.
+    ``merged``: columns of JOIN ... USING. ``barrier``: why queries inside cannot use columns of this scope and those
+    around it, when they cannot.
     """
 
     sources: tuple[Source, ...]
     text: str
     outer: Scope | None = None
     barrier: str | None = None
+    merged: tuple[Merged, ...] = ()
 
     @property
     def depth(self) -> int:
@@ -98,6 +109,23 @@ class Scope:
         yield from (s.plan_alias.lower() for s in self.sources)
         if self.outer is not None:
             yield from self.outer.aliases()
+
+    def value(self, node: exp.Column) -> tuple[Expr, tuple[str, ...]]:
+        """What ``a.b.c`` begins with, a column or the value of one of JOIN ... USING, and the fields behind it.
+
+        Raises QueryError as ``resolve``.
+        """
+        found = self.used(node)
+        return (found.value, ()) if found is not None else self.path(node)
+
+    def used(self, node: exp.Column) -> Merged | None:
+        """The column of JOIN ... USING that a plain name is, in the innermost query that has such a column."""
+        if node.table:
+            return None
+        hits = self.hits(node)
+        if not hits:
+            return self.outer.used(node) if self.outer is not None and self.barrier is None else None
+        return next((m for m in self.merged if m.name.lower() == node.name.lower() and m.parts >= {*hits}), None)
 
     def resolve(self, node: exp.Column) -> Column:
         """The one column that ``node`` names, here or in an enclosing query.
@@ -152,10 +180,20 @@ class Scope:
         sources = [s for s in self.sources if not node.table or s.alias.lower() == node.table.lower()]
         return [c for s in sources for c in s.named(node.name)]
 
-    def columns(self, node: exp.Expr) -> list[tuple[str, Column]]:
-        """``(plain name, column)`` of everything that ``*`` or ``alias.*`` stands for."""
-        qualified = isinstance(node, exp.Column) and bool(node.table)
-        return [c for s in (self._aliased(node) if qualified else self.sources) for c in s.columns]
+    def columns(self, node: exp.Expr) -> list[tuple[str, Expr]]:
+        """``(plain name, column)`` of everything that ``*`` or ``alias.*`` stands for; of sources that are joined with
+        USING ``*`` gives its columns first, once."""
+        if isinstance(node, exp.Column) and node.table:
+            return [c for s in self._aliased(node) for c in s.columns]
+        found: list[tuple[str, Expr]] = []
+        shown: set[Merged] = set()
+        for source in self.sources:
+            own = [c for _, c in source.columns]
+            first = [m for m in self.merged if m not in shown and any(c in m.parts for c in own)]
+            shown |= {*first}
+            found += [(m.name, m.value) for m in first]
+            found += [(n, c) for n, c in source.columns if not any(c in m.parts for m in self.merged)]
+        return found
 
     def _owns(self, node: exp.Column) -> bool:
         return bool(node.table) and any(s.alias.lower() == node.table.lower() for s in self.sources)

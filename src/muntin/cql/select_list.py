@@ -8,16 +8,16 @@ from sqlglot import exp
 
 from muntin.cql.places import place_of
 from muntin.cql.scopes import Scope
-from muntin.plan.exprs import Column
+from muntin.plan.exprs import Expr
 
 
 @dataclass(frozen=True)
 class Item:
-    """One output column. ``column`` is set where ``*`` stood; ``alias`` only when written."""
+    """One output column. ``column`` is set (to its value) where ``*`` stood; ``alias`` only when written."""
 
     name: str
     node: exp.Expr
-    column: Column | None = None
+    column: Expr | None = None
     alias: str | None = None
 
 

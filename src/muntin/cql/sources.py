@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from muntin.core.errors import QueryError, UnsupportedError
 from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
+from muntin.cql.ctes import written_out
 from muntin.cql.dialect import StreamRef, ToStream, WindowSpec
 from muntin.cql.instead import for_function, not_here
 from muntin.cql.output_windows import Relation, streamed
@@ -45,9 +46,6 @@ class Sources:
         """
         self._check_form(item)
         given = item.args.get("alias")
-        if given is not None and given.args.get("columns"):
-            hint = "column lists after an alias are not supported: name columns in SELECT"
-            raise self.ctx.at(given).unsupported(hint)
         if given is None and not isinstance(item, StreamRef):
             return "q"
         alias = given.name if given is not None else self._registered(item)
@@ -58,7 +56,27 @@ class Sources:
         return str(alias)
 
     def bind(self, item: exp.Expr, alias: str) -> Source:
-        """The source, with columns ``alias.column``."""
+        """The source, with columns ``alias.column``, under the names that a list after the alias gives them."""
+        source = self._bind(item, alias)
+        given = item.args.get("alias")
+        names = list(given.args.get("columns") or []) if given is not None else []
+        return source if not names else replace(source, node=self._listed(source, names))
+
+    def _listed(self, source: Source, names: list[exp.Expr]) -> Node:
+        """The source's columns under other names."""
+        plain = [n.name for n in names]
+        if len(plain) != len(source.columns):
+            raise self.ctx.at(names[0]).error(
+                f"{source.alias} has {len(source.columns)} columns, and the list after it names {len(plain)}: "
+                f"{listing([n for n, _ in source.columns])}"
+            )
+        twice = next((n for i, n in enumerate(names) if n.name.lower() in map(str.lower, plain[:i])), None)
+        if twice is not None:
+            raise self.ctx.at(twice).error(f"the list of columns names {twice.name!r} twice")
+        inner = Project(source.node, tuple((n, c) for n, (_, c) in zip(plain, source.columns, strict=True)))
+        return renamed(inner, source.plan_alias)
+
+    def _bind(self, item: exp.Expr, alias: str) -> Source:
         written = self.alias_of(item)
         if isinstance(item, StreamRef):
             return self._named(item, written, alias)
@@ -93,6 +111,7 @@ class Sources:
         try:
             tree = parse(view.text)
             with every_argument_read(tree, view.text, self.ctx.catalog):
+                tree, _ = written_out(tree, view.text)
                 if isinstance(tree, ToStream) and tree.args["kind"] != "wstream":
                     return self._windowed(streamed(inside, tree, False, self.relation), spec, at)
                 node = self.relation(inside, tree)
