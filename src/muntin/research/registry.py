@@ -12,10 +12,13 @@ _THESIS = "muntin.research.thesis"
 
 _JOINS = "muntin.research.joins"
 
+_STATIC = "muntin.research.static"
+
 MODULES: dict[str, str] = {
     **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
     **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
     **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
+    **{f"A{n}": f"{_STATIC}.a{n:02d}" for n in range(1, 14)},
 }
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 

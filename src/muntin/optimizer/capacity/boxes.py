@@ -48,22 +48,31 @@ def best_boxes(plan: Plan, sources: Sequence[Source], capacity: float = 1.0) -> 
 
     Cost: O(n) evaluations with windows of rows; some thousands of them with windows of time.
     """
+    if is_linear(sources):
+        flows = [alone(plan, sources, i) for i in range(len(sources))]
+        return linear_boxes([f.rate for f in flows], [f.work for f in flows], capacity)
     whole = flow(plan, sources)
     if whole.work <= capacity:
         return Boxes((1.0,) * len(sources), whole.rate, whole.work)
-    if is_linear(sources):
-        flows = [alone(plan, sources, i) for i in range(len(sources))]
-        shares = knapsack([f.rate for f in flows], [f.work for f in flows], capacity)
-    else:
-        shares = exchanged(
-            lambda x: flow(plan, sources, x).rate,
-            lambda x: flow(plan, sources, x).work,
-            len(sources),
-            capacity,
-            [i in read_by(plan) for i in range(len(sources))],
-        )
+    shares = exchanged(
+        lambda x: flow(plan, sources, x).rate,
+        lambda x: flow(plan, sources, x).work,
+        len(sources),
+        capacity,
+        [i in read_by(plan) for i in range(len(sources))],
+    )
     kept = flow(plan, sources, shares)
     return Boxes(shares, kept.rate, kept.work)
+
+
+def linear_boxes(gains: Sequence[float], works: Sequence[float], capacity: float) -> Boxes:
+    """The best boxes where each source adds so much output and work at share 1."""
+    if sum(works) <= capacity:
+        return Boxes((1.0,) * len(gains), sum(gains), sum(works))
+    x = knapsack(gains, works, capacity)
+    return Boxes(
+        x, sum(g * y for g, y in zip(gains, x, strict=True)), sum(w * y for w, y in zip(works, x, strict=True))
+    )
 
 
 def knapsack(gains: Sequence[float], works: Sequence[float], capacity: float) -> Shares:
