@@ -12,6 +12,8 @@ _THESIS = "muntin.research.thesis"
 
 _JOINS = "muntin.research.joins"
 
+_HARVEST = "muntin.research.harvest"
+
 _STATIC = "muntin.research.static"
 
 MODULES: dict[str, str] = {
@@ -19,6 +21,7 @@ MODULES: dict[str, str] = {
     **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
     **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
     **{f"A{n}": f"{_STATIC}.a{n:02d}" for n in range(1, 14)},
+    **{f"J{n}": f"{_HARVEST}.j{n:02d}" for n in range(1, 20)},
 }
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 

@@ -1,7 +1,7 @@
 """A10, Ayad & Naughton Figure 7: how often the plan of lowest utilisation is not the one to shed from.
 
 Deviation: a small run has fewer queries than the document's thousand, so the curve counts as monotone where it falls by
-no more than a standard error of a share.
+no more than a standard error of the difference of two shares.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def judge(share: dict[float, float], queries: int) -> tuple[Check, ...]:
     values = [share[level] for level in LEVELS]
     at = crossing(share)
     return (
-        Check("monotone as resources fall", told, all(b - a >= -0.5 / sqrt(queries) for a, b in pairwise(values))),
+        Check("monotone as resources fall", told, all(b - a >= -sqrt(0.5 / queries) for a, b in pairwise(values))),
         Check("crosses 50 % between 65 and 50 % of the resources", f"at {at:.0%}", 0.5 <= at <= 0.65),
         Check(">= 85 % at <= 30 %", f"{min(values[7:]):.0%}", min(values[7:]) >= 0.85),
     )

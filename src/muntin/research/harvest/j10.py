@@ -1,0 +1,51 @@
+"""J10, Gedik et al. Figure 8: running time over the number of basic windows, z = 0.25.
+
+Time is counted in settings that are costed, so that it is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import random
+
+from muntin.optimizer.harvest.solvers import greedy, settings
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harvest.random_problems import drawn
+
+SIZES = (5, 10, 15, 20)
+
+
+def evaluations(m: int, n: int, runs: int) -> float:
+    """Mean settings costed by greedy."""
+    return sum(greedy(drawn(random.Random(s), m, n), 0.25).evaluated for s in range(runs)) / runs
+
+
+def judge(by_m: dict[int, list[float]], exhaustive: list[int]) -> tuple[Check, ...]:
+    """Evaluations by size."""
+    ratio = exhaustive[1] / by_m[3][1]
+    growth = max(values[-1] / values[0] for values in by_m.values())
+    wider = by_m[5][1] / by_m[3][1]
+    right = [n**6 for n in SIZES]
+    return (
+        Check("exhaustive / greedy >= 10^3 at n = 10, m = 3", f"{ratio:.0f}", ratio >= 1e3),
+        Check("greedy grows about linearly in n", f"x {growth:.1f} for 4 times n", growth <= 6),
+        Check("and polynomially in m", f"x {wider:.1f} from m = 3 to 5", 1 < wider <= (5 / 3) ** 4 * 1.5),
+        Check("exhaustive grows as n^(m (m - 1))", ", ".join(map(str, exhaustive)), exhaustive == right),
+    )
+
+
+def run(setting: Setting) -> Outcome:
+    """All sizes."""
+    runs = 3 if setting.smoke else 30
+    by_m = {m: [evaluations(m, n, runs) for n in SIZES] for m in (3, 4, 5)}
+    exhaustive = [settings(drawn(random.Random(0), 3, n)) for n in SIZES]
+    curves = {f"greedy m={m}": list(zip(map(float, SIZES), v, strict=True)) for m, v in by_m.items()}
+    curves["exhaustive m=3"] = [(float(n), float(e)) for n, e in zip(SIZES, exhaustive, strict=True)]
+    return Outcome(judge(by_m, exhaustive), plots=(Plot("settings costed", "n", "settings", curves),))
+
+
+ENTRY = Entry(
+    "J10",
+    "Figure 8: exhaustive several orders of magnitude slower; greedy within 10 ms for m=5, n<=20",
+    "evaluations: ratio >= 10^3 at n=10, m=3; greedy ~ linear in n, polynomial in m; exhaustive as n^(m(m-1))",
+    run,
+)
