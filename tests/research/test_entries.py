@@ -45,12 +45,16 @@ SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
 
 DIFFER = frozenset(("T4", "T6", "T36", "T37", "T38", "G4", "G7", "G11", "G12", "G13", "G15", "G16", "A12"))
+DIFFER |= {f"J{n}" for n in (1, 6, 9, 12, 14, 15, 17, 19)}
 """Entries of which a claim does not hold on the given workload; that of another one would be news."""
 
 
 @pytest.mark.parametrize("name", known())
 def test_smoke(name: str) -> None:
     (record,) = reproduce(chosen([name]), Setting(smoke=True), lambda r: None)
+    if name == "J18":
+        assert record.verdict == "NOTHING TO REPRODUCE"
+        return
     assert record.checks and record.verdict == ("DIFFERS" if name in DIFFER else "PASS"), record.line
     assert all(c.ok or c.reason for c in record.checks)
     assert json.loads(json.dumps(record.figures)) is not None

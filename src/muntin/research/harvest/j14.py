@@ -22,8 +22,8 @@ def judge(gain: list[float]) -> tuple[Check, ...]:
 
 
 ORDER = (
-    "selectivities of S1 with S2 and S3 are equal to a hundredth (0.0052, 0.0053 at 25; 0.0051 at 50), and low selectivity "
-    "first visits S2 first at 25 and S3 first from 50 on, which leaves harvesting more to choose"
+    "selectivities of S1 with S2 and S3 are equal to a hundredth (0.0052, 0.0053 at 25; 0.0051 at 50), and low "
+    "selectivity first visits S2 first at 25 and S3 first from 50 on, which leaves harvesting more to choose"
 )
 REASON = (
     "the third stream is random then, but the first two are still correlated (kappa 2), so that parts of their windows "

@@ -44,8 +44,8 @@ def judge(found: dict[float, list[float]]) -> tuple[Check, ...]:
 
 
 REASON = (
-    "z is found so that what comes is consumed (beta = 1), which leaves a full buffer full: a buffer of 1 or 2 s is full "
-    "again, or still, when z is set to 1, and then spares nothing; with empty ones it would spare its own size once"
+    "z is found so that what comes is consumed (beta = 1), which leaves a full buffer full: one of 1 or 2 s is full "
+    "again, or still, when z is set to 1, and then spares nothing; an empty one would spare its own size once"
 )
 
 
