@@ -114,7 +114,7 @@ def test_the_command_s_status_by_verdict(
 def test_unknown_entries() -> None:
     status, out, err = call("T3", "T77")
     assert (status, out) == (2, "")
-    assert "there is no entry T77; there are G1, G" in err
+    assert "there is no entry T77; there are A1, A2" in err
 
 
 def test_plots(tmp_path: Path) -> None:
