@@ -1,0 +1,74 @@
+"""The sizes of T65 to T68, and what they say where a claim does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from muntin.research.harness import Plot, Setting
+from muntin.research.periodic.load import GROUPS, LOW, counters, model_of
+from muntin.research.periodic.policies import POLICIES, Found, Load, measure, tasks_of
+
+SIZES = (5, 10, 20, 30)
+"""Queries of each of the eight groups."""
+
+SEEDS = 3
+"""Random workloads of each size."""
+
+Table = Mapping[int, Mapping[str, Found]]
+"""Number of queries -> policy -> what was found."""
+
+
+def base(setting: Setting, rate: int = LOW) -> Load:
+    """The workload of one query a group; in a smoke run a quarter of the time."""
+    return Load(1, rate, 100 if setting.smoke else 400)
+
+
+def table(setting: Setting, rate: int) -> Table:
+    """Every policy under every size, over three random workloads each; in a smoke run the largest two sizes."""
+    sizes = SIZES[-2:] if setting.smoke else SIZES
+    loads = {n * len(GROUPS): replace(base(setting, rate), per_group=n) for n in sizes}
+    return {n: {p: measure(p, load, SEEDS) for p in POLICIES} for n, load in loads.items()}
+
+
+def reason(setting: Setting, rate: int, first: str, second: str, what: str) -> str:
+    """Why sharing gains less than the document says: the same values where queries do nothing but scan."""
+    load = replace(base(setting, rate), per_group=SIZES[-1])
+    a, b = (getattr(measure(p, replace(load, finish=False), 1), what) for p in (first, second))
+    return (
+        "a joint run shares the scan and not what each query does with the counters of its window, which is "
+        f"{own_share(load):.0%} of what a run of a whole group touches; with that free {what} of {first} and {second} "
+        f"is {a:.2f} and {b:.2f}"
+    )
+
+
+def own_share(load: Load) -> float:
+    """Share of a joint run of all queries of a group that is not the scan, the mean of the groups."""
+    shares = []
+    for task in tasks_of("aggressive", load):
+        model = model_of(counters(load.rate, load.updates)[str(task.group)])
+        shares.append(1 - model.scan(task.window) / model.run((task,)))
+    return sum(shares) / len(shares)
+
+
+def ordered(found: Mapping[str, Found], policies: tuple[str, ...], what: str, slack: float = 0.05) -> bool:
+    """Whether each policy has at least as much as the one before, give or take ``slack``."""
+    values = [getattr(found[p], what) for p in policies]
+    return all(b >= a * (1 - slack) for a, b in pairwise(values))
+
+
+def plot(found: Table, what: str, unit: str) -> Plot:
+    """A curve for each policy over the number of queries."""
+    series = {p: [(float(n), getattr(row[p], what)) for n, row in found.items()] for p in POLICIES}
+    return Plot(what, "queries", unit, series, log=False)
+
+
+def figures(found: Table) -> dict[str, object]:
+    """All numbers, for the record."""
+    return {f"{n} queries": {p: [f.throughput, f.latency] for p, f in row.items()} for n, row in found.items()}
+
+
+def words(row: Mapping[str, Found], what: str) -> str:
+    """The values of one size."""
+    return ", ".join(f"{p} {getattr(f, what):.2f}" for p, f in row.items())

@@ -1,0 +1,50 @@
+"""T67, thesis Figures 8.9 and 8.10: throughput and latency at 3,000 packets a second and twice the values.
+
+Deviations: as T65.
+"""
+
+from __future__ import annotations
+
+from muntin.research.harness import Check, Entry, Outcome, Setting
+from muntin.research.periodic.load import HIGH, LOW
+from muntin.research.periodic.study import Table, figures, plot, reason, table, words
+
+
+def rank(found: Table, policy: str) -> int:
+    """Place by throughput at the largest size, 1 the best."""
+    row = found[max(found)]
+    return 1 + sum(f.throughput > row[policy].throughput for f in row.values())
+
+
+def judge(low: Table, high: Table, why: str = "") -> tuple[Check, ...]:
+    """H-LP against HS and all others, and where AS stands."""
+    row = high[max(high)]
+    gain = row["H-LP"].throughput / row["HS"].throughput
+    lowest = min(row, key=lambda p: row[p].latency)
+    places = rank(low, "AS"), rank(high, "AS")
+    return (
+        Check("H-LP/HS >= 1.4 at 240 queries (stated: more than 2)", f"H-LP/HS {gain:.2f}", gain >= 1.4, why),
+        Check("H-LP has the lowest latency", words(row, "latency"), lowest == "H-LP", why),
+        Check(
+            "AS falls in rank by throughput against the low rate",
+            f"AS from place {places[0]} to {places[1]}",
+            places[1] > places[0],
+            why,
+        ),
+    )
+
+
+def run(setting: Setting) -> Outcome:
+    """Both rates."""
+    low, high = table(setting, LOW), table(setting, HIGH)
+    plots = plot(high, "throughput", "runs a second"), plot(high, "latency", "updates late")
+    why = reason(setting, HIGH, "H-LP", "AS", "throughput")
+    return Outcome(judge(low, high, why), (), plots, figures(high))
+
+
+ENTRY = Entry(
+    "T67",
+    "heavier overload: HS gains little, H-LP more than doubles HS' throughput and wins in both; AS drops",
+    "H-LP/HS >= 1.4 (stated >2) at 240; H-LP lowest latency; AS rank falls relative to T65",
+    run,
+)

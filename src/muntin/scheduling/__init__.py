@@ -1,0 +1,5 @@
+"""What runs next, and together with what: pure functions of tasks and time.
+
+No clock, no state on disk, no operator: who uses them gives the time and does the work. Periodic queries are in
+``tasks``, ``costs``, ``hybrid``, ``deadlines`` and ``virtual``.
+"""
