@@ -92,7 +92,7 @@ def source_report(graph: Graph, headers: Sequence[Header], clocks: Mapping[str, 
     found: dict[str, dict[str, int]] = {}
     place = {s.name: i for i, s in enumerate(graph.streams)}
     for vertex in graph.vertices:
-        name = vertex.streams[0] if vertex.is_source else ""
+        name = next(iter(vertex.streams), "")  # a static table has no clock
         if name not in place or not vertex.is_source:
             continue
         own = [h for h in headers if h.source == place[name]]
