@@ -92,10 +92,16 @@ class AggregateCalls:
     def _only_distinct(self, what: Aggregate, name: str, arg: exp.Distinct, node: exp.Expr) -> exp.Expr:
         """The one argument behind DISTINCT."""
         place = place_of(node, self.text)
-        if len(arg.expressions) != 1 or what.distinct == "no":
+        if what.distinct == "no":
             raise place.unsupported(
                 "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
                 "your own"
+            )
+        if len(arg.expressions) != 1:
+            columns = ", ".join(e.sql() for e in arg.expressions)
+            raise place.unsupported(
+                f"{name}(DISTINCT ...) takes one argument; to take each combination once, write "
+                f"{name}({arg.expressions[0].sql()}) over (SELECT DISTINCT {columns} FROM ...)"
             )
         only: exp.Expr = arg.expressions[0]
         if isinstance(only, exp.Tuple):
