@@ -53,7 +53,9 @@ def test_the_list_of_queries_is_a_table() -> None:
     rows = QueryList(
         [
             QueryRow("one", "SELECT  *\nFROM a", Since(0)),
-            QueryRow("second", "x" * 80, Since(7, 5, 3_600_000_000), 2_500_000, 0, 1_234, 56_789, ("one", "third")),
+            QueryRow(
+                "second", "x" * 80, Since(7, 5, 3_600_000_000), 2_500_000, 0, 1_234, 56_789, 3, 1, ("one", "third")
+            ),
         ]
     )
     head, one, second = str(rows).splitlines()

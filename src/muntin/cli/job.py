@@ -63,12 +63,14 @@ class SessionPart(_Part):
     """``[session]``. ``partitions``: Spark tasks that the shards share; ``conf``: Spark configuration, passed through.
 
     ``trigger``: an interval, or ``"available_now"`` (process what there is, then end); none: as fast as possible.
-    ``tau``: how long a row may wait for its result, so how long the trigger may be.
+    ``tau``: how long a row may wait for its result, so how long the trigger may be. ``budget``: how long a batch may
+    take, where queries may wait for their turn.
     """
 
     shards: int | None = Field(default=None, ge=1, le=32_767)
     trigger: Annotated[str, AfterValidator(_trigger)] | None = None
     tau: Annotated[str, AfterValidator(_tau)] | None = None
+    budget: Annotated[str, AfterValidator(_tau)] | None = None
     checkpoint: str | None = None
     on_change: Literal["refuse", "refill"] = "refuse"
     partitions: int | None = Field(default=None, ge=1)
@@ -161,6 +163,8 @@ class QueryOptionsPart(_Part):
     strategy: Literal["upa", "nt", "direct", "auto"] | None = None
     skew: Literal["keep", "split"] | None = None
     memory: int | str | None = None
+    priority: int | None = None
+    periods: Literal["exact", "flexible"] | None = None
 
     @field_validator("zone")
     @classmethod

@@ -32,8 +32,8 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
 
     spark = embedded_spark(part) if spark is None else spark
     if part.shards is None:
-        return Session(spark, partitions=part.partitions, tau=part.tau)
-    return Session(spark, part.shards, partitions=part.partitions, tau=part.tau)
+        return Session(spark, partitions=part.partitions, tau=part.tau, budget=part.budget)
+    return Session(spark, part.shards, partitions=part.partitions, tau=part.tau, budget=part.budget)
 
 
 def embedded_spark(part: SessionPart) -> Any:

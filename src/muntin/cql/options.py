@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from muntin.core.errors import ConfigError
 from muntin.cql.durations import parse_duration
-from muntin.plan.windows import Bounds, QueryOptions, Skew, Strategy
+from muntin.plan.windows import Bounds, Periods, QueryOptions, Skew, Strategy
 
 Duration = str | timedelta | int
 
@@ -26,6 +26,8 @@ class Options(TypedDict, total=False):
     strategy: Strategy | None
     skew: Skew | None
     memory: int | str | None
+    priority: int | None
+    periods: Periods | None
 
 
 OPTIONS = tuple(Options.__annotations__)
@@ -35,6 +37,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "bounds": get_args(Bounds),
     "strategy": get_args(Strategy),
     "skew": get_args(Skew),
+    "periods": get_args(Periods),
 }
 """The options that are one of several words (see ``plan.windows.QueryOptions``)."""
 
@@ -47,6 +50,8 @@ def check_option(key: str, value: Any) -> None:
     match key:
         case "exp" if not isinstance(value, bool):
             raise ValueError(f"{value!r} is neither True nor False")
+        case "priority" if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"{value!r} is not an integer; the greater, the earlier (0 where nothing is said)")
         case "granule" if value <= 0:
             raise ValueError("it is longer than nothing, as in '1 second'")
         case "zone":

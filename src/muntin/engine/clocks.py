@@ -7,8 +7,8 @@ otherwise), which their ids say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
 from muntin.engine.valve import Valve
 from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, moves_with_rows, own_ticks, validity
 from muntin.state.shard_state import ShardState
+
+WAITED = "waited"
+"""Head of the clocks: by signature of a query that waits, the instants before it are answered."""
 
 CLOCKS = "clocks"
 """Name of the cell that keeps a shard's clocks."""
@@ -31,17 +34,30 @@ class Times:
     ``befores``, ``watermarks``: by set of streams as ``Graph.domains`` lists them; instants in ``[before, watermark)``
     are answered now. ``lows``: by stream as ``Graph.streams`` lists them, the least event time of the batch's rows
     (FOREVER: none). ``ends``: by query, nothing after it is ever answered (at the end of input; () before).
+    ``deferred``: the queries that wait, by number. ``behind``: by query the instants before it were answered when the
+    batch began, where that is less than ``befores`` says, since it waited. ``shown``: by query the instants before it
+    are not reported (``engine.stretching``). ``reach``: how far a substep goes.
     """
 
     befores: tuple[int, ...]
     watermarks: tuple[int, ...]
     lows: tuple[int, ...]
     ends: tuple[int, ...] = ()
+    deferred: tuple[int, ...] = ()
+    behind: Mapping[int, int] = field(default_factory=dict)
+    shown: Mapping[int, int] = field(default_factory=dict)
+    reach: int = FOREVER
 
     @property
     def end(self) -> int:
         """The end of the query that answers longest; what it shares with others may have been answered by then."""
         return max(self.ends, default=FOREVER)
+
+    def answered(self, query: int, domain: int) -> tuple[int, int]:
+        """The instants in [from, to) that a query (whose answer has the time of a domain) answers in this batch; none
+        where it waits."""
+        before = self.behind.get(query, self.befores[domain])
+        return before, before if query in self.deferred else self.watermarks[domain]
 
     def end_of(self, query: int) -> int:
         """The end of a query, by its number: its neighbours do not change its answer."""
@@ -69,9 +85,11 @@ def advance(
     now: int,
     finish: bool = False,
     since: int = NEVER,
+    deferred: Collection[int] = (),
 ) -> Times:
     """Move the clocks kept in ``state.heads`` over one batch of headers (numbered as ``graph.streams``); ``finish``
-    completes every instant; ``since``: processing time at which the run began that the batch belongs to."""
+    completes every instant; ``since``: processing time at which the run began that the batch belongs to; ``deferred``:
+    the queries that wait in this batch (``engine.deferral``)."""
     stored = state.heads.get("clocks", {})
     clocks = {}
     for i, s in enumerate(graph.streams):
@@ -90,7 +108,19 @@ def advance(
     lows = tuple(
         min([FOREVER, *(h.min_ts for h in headers if h.source == i and h.rows)]) for i in range(len(graph.streams))
     )
-    return Times(befores, watermarks, lows, ends)
+    wait = () if finish else tuple(sorted(deferred))
+    return Times(befores, watermarks, lows, ends, wait, _behind(graph, state, befores, wait))
+
+
+def _behind(graph: Graph, state: ShardState, befores: Sequence[int], wait: Sequence[int]) -> dict[int, int]:
+    """By query that waited how far it was answered; noted in ``state.heads`` for those that wait now."""
+    known: dict[str, int] = state.heads.get(WAITED, {})
+    numbers = {p.signature: n for n, p in enumerate(graph.plans)} if known or wait else {}
+    behind = {numbers[s]: before for s, before in known.items() if s in numbers}
+    now = {n: behind.get(n, befores[graph.domains.index(graph.vertices[graph.roots[n]].streams)]) for n in wait}
+    if now or known:
+        state.heads[WAITED] = {graph.plans[n].signature: before for n, before in now.items()}
+    return behind
 
 
 def answered(graph: Graph, state: ShardState) -> tuple[int, ...]:

@@ -16,9 +16,11 @@ from muntin.core.batch import Batch
 from muntin.dataflow.graph import Graph, Vertex
 from muntin.dataflow.routes import Everywhere, Here, Route, Split
 from muntin.engine.clocks import Progress, Times, progress_of
+from muntin.engine.deferral import put_off, taken_up, waiting
 from muntin.engine.memory import check_memory
 from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
+from muntin.engine.stretching import shown_by
 from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
@@ -57,8 +59,10 @@ def run_level(
     """Run the vertices of a level in order. Those that have work on shard 0 alone are left out elsewhere.
 
     With ``most``, an operator that would give more rows raises Cut; the states are then to be put back as they were.
+    Operators that wait (``times.deferred``) keep what came for them and give nothing.
     """
     output = LevelOutput({})
+    wait = waiting(graph, times.deferred)
     valve = Valve.of(graph.streams)
     counted, kept_out = [], []
     for number in graph.at(level):
@@ -75,7 +79,12 @@ def run_level(
             inputs = [admitted]
             if shed:
                 output.shed.append((vertex.inputs[0].vertex, shed))
-        ctx = replace(_context(graph, number, shard, progress, states), most=most)
+        if number in wait:
+            put_off(inputs, state, progress.before)
+            output.rows[number] = Batch.empty(vertex.schema, vertex.signed)
+            continue
+        inputs, progress = taken_up(inputs, state, progress, times.reach)
+        ctx = replace(_context(graph, number, shard, progress, states), most=most, shown=shown_by(graph, number, times))
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
         if isinstance(vertex.op, TableFeed):

@@ -21,6 +21,7 @@ from muntin.core.batch import Batch
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Route
 from muntin.engine.clocks import Times
+from muntin.engine.deferral import lowest
 from muntin.engine.level import Arrived, LevelOutput, States, run_level
 from muntin.engine.meter import Meter
 from muntin.engine.rows import TS
@@ -49,7 +50,8 @@ def substeps(
     No operator gives more than ``most`` rows (``MOST``) in a substep, except at an instant at which there are more.
     """
     most = most or MOST
-    low, end = min(times.befores), max(times.watermarks)
+    here = [s for v, s in states.items() if graph.levels[v] == level]
+    low, end = lowest(times, here), max(times.watermarks)
     waiting = Waiting(arrived)
     reach = waiting.reach(low, end, most)
     while True:
@@ -161,4 +163,4 @@ def _between(times: Times, low: int, reach: int) -> Times:
     """The part of a step's times from ``low`` to ``reach``."""
     befores = tuple(min(max(b, low), w) for b, w in zip(times.befores, times.watermarks, strict=True))
     marks = tuple(max(b, min(w, reach)) for b, w in zip(befores, times.watermarks, strict=True))
-    return replace(times, befores=befores, watermarks=marks)
+    return replace(times, befores=befores, watermarks=marks, reach=reach)

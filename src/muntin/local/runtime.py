@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,13 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.routes import Route, Split, route
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.engine.clocks import CLOCKS, Times, advance, answered
+from muntin.engine.deferral import settled
 from muntin.engine.late import LateInput, late_rows, readers_of
 from muntin.engine.level import LevelOutput, hot_keys
 from muntin.engine.meter import Meter
 from muntin.engine.rows import TS, form_of, results_of, to_wire
 from muntin.engine.source import Arrived, arrive, ship
+from muntin.engine.stretching import stretched
 from muntin.engine.substeps import whole_step
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
@@ -40,7 +42,8 @@ class LocalPipeline:
     ``late`` and ``bad`` count dropped rows, each once (``late_rows`` has the former as they came), ``shed`` rows not
     admitted (``engine.valve``), ``bad_updates`` by table deletions of rows that were not there.
     ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
-    time is; ``since``: processing time at which this run began.
+    time is; ``since``: processing time at which this run began; ``live``: whether queries whose period is flexible may
+    lengthen it (a replay reports every instant).
     """
 
     def __init__(self, queries: QueryPlan | Sequence[QueryPlan], shards: int = 1, meter: Meter | None = None) -> None:
@@ -53,6 +56,7 @@ class LocalPipeline:
         self.bad = self.shed = 0
         self.late_rows: list[LateInput] = []
         self.since = NEVER
+        self.live = False
         self._bad_updates: Counter[tuple[str, int]] = Counter()
 
     def push(self, batch: Batches, now: int = 0) -> pa.Table:
@@ -60,9 +64,13 @@ class LocalPipeline:
         results; those of all: ``push_all``."""
         return self.push_all(batch, now)[0]
 
-    def push_all(self, batch: Batches, now: int = 0, until: int = NEVER) -> list[pa.Table]:
-        """As ``push``, the results of every query; every instant before ``until`` is then complete."""
-        return self._run(batch, now, until, finish=False)
+    def push_all(
+        self, batch: Batches, now: int = 0, until: int = NEVER, deferred: Collection[int] = ()
+    ) -> list[pa.Table]:
+        """As ``push``, the results of every query; every instant before ``until`` is then complete. Those of
+        ``deferred``, by number, wait if they can (``engine.deferral``), and answer in the next batch that they do not.
+        """
+        return self._run(batch, now, until, finish=False, deferred=settled(self.graph, deferred))
 
     def cells(self) -> dict[str, ShardState]:
         """All state, by the names under which the pane store keeps it."""
@@ -98,7 +106,9 @@ class LocalPipeline:
             self._send(vertex, _by_time(arrived), 0, inbox)
         return self._levels(inbox, [times] * self.shards)
 
-    def _run(self, batch: Batches, now: int, beat: int, finish: bool) -> list[pa.Table]:
+    def _run(
+        self, batch: Batches, now: int, beat: int, finish: bool, deferred: Collection[int] = ()
+    ) -> list[pa.Table]:
         headers: list[Header] = []
         inbox: Inbox = [{} for _ in range(self.shards)]
         befores = answered(self.graph, self.clocks[0])
@@ -113,7 +123,9 @@ class LocalPipeline:
             for v, vertex in enumerate(self.graph.vertices):
                 if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
                     self._send(v, _by_time(ship(vertex.op, arrived)), 0, inbox)
-        times = [advance(self.graph, clock, headers, now, finish, self.since) for clock in self.clocks]
+        times = [advance(self.graph, clock, headers, now, finish, self.since, deferred) for clock in self.clocks]
+        if self.live:
+            times = [stretched(self.graph, t) for t in times]
         results = self._levels(inbox, times)
         release_excess()
         return results

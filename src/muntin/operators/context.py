@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.core.time import NEVER
 from muntin.plan.aggregates import Evaluate
 
 
@@ -44,6 +45,8 @@ class Context:
     """Bytes of state that the vertex may hold on this shard (None: no limit)."""
     home: bool = True
     """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
+    shown: int = NEVER
+    """No instant before it is reported (of a query that may lengthen its period)."""
     most: int | None = None
     """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
 

@@ -20,12 +20,13 @@ def instants_in(ticks: Ticks | None, spans: tuple[Ints, Ints], ctx: Context) -> 
     if ticks is None:
         assert ctx.instants is not None
         return ctx.instants
-    inside = np.maximum(spans[0], ctx.low), np.minimum(spans[1], ctx.until)
+    low = max(ctx.low, ctx.shown)
+    inside = np.maximum(spans[0], low), np.minimum(spans[1], ctx.until)
     kept = inside[0] < inside[1]
     inside = inside[0][kept], inside[1][kept]
     if ctx.most is not None:
         _check_room(ticks, inside, ctx, ctx.most)
-    return tick_times(inside, ticks.slides, ticks.origins, ctx.low, ctx.until, ticks.zone)
+    return tick_times(inside, ticks.slides, ticks.origins, low, ctx.until, ticks.zone)
 
 
 def _check_room(ticks: Ticks, spans: tuple[Ints, Ints], ctx: Context, most: int) -> None:
@@ -48,6 +49,7 @@ def _count(low: Ints, high: Ints, slide: int, origin: int) -> Ints:
 def any_instant(ticks: Ticks | None, low: int, high: int, ctx: Context) -> bool:
     """Whether the step reports at some instant of ``[low, high)``."""
     low, high = max(ctx.low, low), min(ctx.until, high)
+    low = low if ticks is None else max(low, ctx.shown)
     if ticks is None:
         assert ctx.instants is not None
         return bool(((ctx.instants >= low) & (ctx.instants < high)).any())

@@ -12,6 +12,7 @@ from muntin.core.time import DAY, FOREVER, MICROSECOND, Instants
 from muntin.core.zones import tick_at_or_after, zone
 
 Bounds = OneOf["half_open", "closed", "start"]
+Periods = OneOf["exact", "flexible"]
 Strategy = OneOf["upa", "nt", "direct", "auto"]
 Skew = OneOf["keep", "split"]
 
@@ -90,6 +91,10 @@ class QueryOptions:
     (joins of two windows, live pipelines), at the price of one more exchange after the join; "keep" does not.
     ``memory``: bytes of state that one shard of a level may hold: joins leave out indexes that do not pay, and what
     does not fit all the same is a BudgetError before anything of the batch is committed (None: no limit).
+    ``priority``: in a live run the sinks of queries with greater ones are written first in a batch; where the run has a
+    budget they run first among those that are equally late. ``periods``: "exact" reports every multiple of SLIDE;
+    "flexible" lets a live run that is behind lengthen the period: of the instants that come with one batch the newest
+    alone is shown, and the others are counted as skipped (whole answers at multiples of a fixed length of time).
     """
 
     bounds: Bounds = "half_open"
@@ -101,6 +106,8 @@ class QueryOptions:
     skew: str = "keep"
     memory: int | None = None
     session_zone: str | None = field(default=None, compare=False)
+    priority: int = 0
+    periods: Periods = "exact"
 
     @property
     def scalar_zone(self) -> str | None:

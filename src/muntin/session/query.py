@@ -19,6 +19,7 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.answer import present_answer
 from muntin.engine.meter import Meter
+from muntin.engine.stretching import why_not
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
@@ -71,7 +72,10 @@ class Query:
 
     def plan(self, places: Places, known: Statistics | None = None) -> QueryPlan:
         """The planned query where some vertices already have their places, and statistics are known."""
-        return replace(plan_query(self.bound, places, known), functions=self._functions())
+        plan = plan_query(self.bound, places, known)
+        if plan.options.periods == "flexible" and (reason := why_not(plan)) is not None:
+            raise ConfigError(f"query {self.name!r}: its period cannot be flexible, since {reason}; leave out periods")
+        return replace(plan, functions=self._functions())
 
     def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
         """The user-defined aggregates that the query calls."""

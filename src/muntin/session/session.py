@@ -85,6 +85,11 @@ class Session:
         tau: bound on the age of a result, how long a row may wait for it: ``start`` refuses a trigger that is longer,
             and the run's metrics count the batches that lag further behind (``overdue``; a stream's slack is part of
             the lag). None: no bound. May change at a restart.
+        budget: how long a batch of a live run of several queries may take. Where its operators would take longer, by
+            what they took before, queries wait: those that are least late, and of these the ones with the least
+            ``priority``. A query that waits answers exactly what it would have answered, in a later batch: when there
+            is time, and at the latest when it has waited longest. ``metrics().waited`` and ``lateness`` say how late it
+            is. None: nobody waits. May change at a restart.
     """
 
     def __init__(
@@ -94,6 +99,7 @@ class Session:
         store: str | None = None,
         partitions: int | None = None,
         tau: Duration | None = None,
+        budget: Duration | None = None,
     ) -> None:
         if not 1 <= shards <= 32_767:
             raise ConfigError(f"shards must be between 1 and 32767, not {shards}")
@@ -105,6 +111,9 @@ class Session:
         self.tau = None if tau is None else microseconds(tau, "tau")
         if self.tau is not None and self.tau <= 0:
             raise ConfigError(f"tau must be positive, not {tau}")
+        self.budget = None if budget is None else microseconds(budget, "budget") / 1e6
+        if self.budget is not None and self.budget <= 0:
+            raise ConfigError(f"budget must be positive, not {budget}")
         self.partitions = min(shards, partitions or spark.sparkContext.defaultParallelism)
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
@@ -482,7 +491,7 @@ class Session:
         job = Job(
             self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.rows, self.tau, fill,
+            self.rows, self.tau, self.budget, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         self.runs = [*(r for r in self.runs if r.active), run]

@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from muntin.core.errors import InternalError, StoreError
 from muntin.core.time import NEVER
 from muntin.core.watermark import SourceClock
-from muntin.engine.clocks import CLOCKS
+from muntin.engine.clocks import CLOCKS, WAITED
 from muntin.spark.checkpoint import stream_record
 from muntin.spark.durable_file import NAME
 from muntin.spark.level_run import LevelRun
@@ -151,6 +151,14 @@ class DriverStore:
         stored = PaneStore.open(self.root, query_id, 0).load(version, [cell])[cell].heads.get("clocks", {})
         marks = {name: SourceClock(**clock).watermark() for name, clock in stored.items()}
         return {name: mark for name, mark in marks.items() if mark != NEVER}
+
+    def waiting(self, query_id: str | None, version: int) -> list[str]:
+        """The signatures of the queries that waited for their turn in a batch."""
+        if query_id is None or version < 0:
+            return []
+        cell = f"{CLOCKS}/0"
+        heads = PaneStore.open(self.root, query_id, 0).load(version, [cell])[cell].heads
+        return sorted(heads.get(WAITED, {}))
 
     def reports(self, query_id: str, levels: int, version: int) -> Iterator[Report]:
         """The reports of every slot and level for one version, and the bytes it took."""

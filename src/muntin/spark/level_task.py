@@ -11,10 +11,13 @@ from pyspark import TaskContext
 
 from muntin.core.errors import InternalError
 from muntin.engine.clocks import CLOCKS, Times, advance
+from muntin.engine.lateness import lateness, skipped
 from muntin.engine.level import LevelOutput
+from muntin.engine.stretching import stretched
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.counts import TaskMeter, observed_letters, source_report, vertex_report
+from muntin.spark.due import OWES, decision
 from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE, add_to
@@ -85,6 +88,7 @@ class SlotRun:
     parts: dict[int, list[Part]] = field(default_factory=dict)
     meter: TaskMeter = field(default_factory=TaskMeter)
     held: list[tuple[int, ShardState]] = field(default_factory=list)
+    deferred: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self.tables = StaticTables(self.spec)
@@ -95,6 +99,8 @@ class SlotRun:
         shards = shards_of_slot(self.slot, self.spec.shards, self.spec.partitions)
         runs = [LevelRun(self.spec, self.level, shard) for shard in shards]
         states = cells.load(runs)
+        if self.level == 0:
+            self.deferred = decision(self.spec, cells.version)
         self.parts = self._parts(cells.version)
         for run in runs:
             self._shard(run, states)
@@ -149,7 +155,9 @@ class SlotRun:
         if self.level == 0:
             headers = headers_of(self.spec, self.mail.headers)
             now, clock = self.mail.now, states[f"{CLOCKS}/{run.shard}"]
-            return advance(self.spec.graph, clock, headers, now, since=started(self.spec.starts, now))
+            since = started(self.spec.starts, now)
+            times = advance(self.spec.graph, clock, headers, now, False, since, self.deferred)
+            return stretched(self.spec.graph, times)
         found = self.mail.times.get(run.shard)
         if found is None:
             raise InternalError(f"shard {run.shard} of level {self.level} got no times from the level before")
@@ -176,4 +184,9 @@ class SlotRun:
         domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
         if self.level == 0 and run.shard == 0:
             count_arrivals(own, self.spec, query, self.mail.headers, times.befores[domain])
-        own |= {"watermark": times.watermarks[domain], "now": self.mail.now}
+            late = lateness(graph, query, times)
+            if query in times.deferred and times.watermarks[domain] > times.answered(query, domain)[1]:
+                self.report.setdefault(PIPELINE, {})[f"{OWES} {self.spec.signatures[query]}"] = 1
+            own |= {} if late is None else {"lateness": late, "skipped": skipped(graph, query, times)}
+        _, watermark = times.answered(query, domain)
+        own |= {"watermark": watermark, "now": self.mail.now}

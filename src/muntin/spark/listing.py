@@ -22,9 +22,9 @@ class QueryRow:
     """One query of a running pipeline. Times are microseconds, points in time since 1970 in UTC.
 
     ``since``: since when its youngest state fills, so which rows its windows may lack; ``lag``, ``watermark``,
-    ``state_rows``: as in its ``Metrics`` of the last batch; ``late``: rows that it left out since it runs in this run;
-    ``shares_with``: the queries with which it has an operator, and so its work and state, in common (a scan alone,
-    which all queries of a stream share, is none).
+    ``state_rows``, ``lateness``, ``waited``: as in its ``Metrics`` of the last batch; ``late``: rows that it left out
+    since it runs in this run; ``shares_with``: the queries with which it has an operator, and so its work and state, in
+    common (a scan alone, which all queries of a stream share, is none).
     """
 
     name: str
@@ -34,6 +34,8 @@ class QueryRow:
     watermark: int | None = None
     late: int = 0
     state_rows: int = 0
+    lateness: int | None = None
+    waited: int = 0
     shares_with: tuple[str, ...] = ()
 
 
@@ -58,7 +60,8 @@ def _cells(row: QueryRow) -> tuple[str, ...]:
         row.name, shown, f"batch {row.since.batch}{lacking}",
         "-" if row.lag is None else f"{row.lag / 1e6:,.1f} s",
         "-" if row.watermark is None else instant_text(row.watermark),
-        f"{row.late:,}", f"{row.state_rows:,}", ", ".join(row.shares_with) or "-",
+        f"{row.late:,}", f"{row.state_rows:,}", "-" if row.lateness is None else f"{row.lateness:,}",
+        f"{row.waited:,}", ", ".join(row.shares_with) or "-",
     )  # fmt: skip
 
 

@@ -41,6 +41,10 @@ class Metrics:
     there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
     ``since``: since when its youngest state fills (None: of a replay), so which rows its windows may lack. ``shed``:
     rows that were in time and not admitted, since the stream is sampled: where there are any, answers are not exact.
+    ``lateness``: periods of SLIDE by which the oldest instant of the batch came late: one that answers (or owes, where
+    the query waits) five of its instants shows the first of them four periods late (None: no SLIDE, or none yet).
+    ``skipped``: instants that it did not report, since its period was lengthened (``periods="flexible"``). ``waited``:
+    batches that it has waited for its turn (``Session(budget=...)``; 0: it ran).
     """
 
     batch: int
@@ -56,17 +60,20 @@ class Metrics:
     lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     since: Since | None = None
     shed: int = 0
+    lateness: int | None = None
+    skipped: int = 0
+    waited: int = 0
 
 
 @dataclass(frozen=True)
 class RunMetrics(Metrics):
     """The whole pipeline.
 
-    ``rows``, ``late``, ``bad``, ``results``, ``bad_updates``, ``lost``, ``batches`` and ``overdue`` count since the run
-    began (a restart begins at 0); the rest is as of the last batch. State that queries share counts once, ``watermark``
-    is what all of them have answered, ``lag`` is the greatest, ``since`` the latest. ``overdue``: batches after which
-    rows had waited longer than the session's ``tau`` (``lag`` beyond it). ``vertices``: by the vertex's id (EXPLAIN
-    shows it) what it did and holds.
+    ``rows``, ``late``, ``bad``, ``results``, ``bad_updates``, ``lost``, ``skipped``, ``batches`` and ``overdue`` count
+    since the run began (a restart begins at 0); the rest is as of the last batch. State that queries share counts once,
+    ``watermark`` is what all of them have answered, ``lag``, ``lateness`` and ``waited`` are the greatest, ``since``
+    the latest. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it).
+    ``vertices``: by the vertex's id (EXPLAIN shows it) what it did and holds.
     """
 
     batches: int = 0
@@ -156,6 +163,9 @@ def add_up(
         bad_updates=_sums(base.bad_updates, largest(u for m in per_query for u in m.bad_updates.items())),
         lost=_lost(base.lost, per_query),
         since=max(filling.values(), key=lambda s: s.batch, default=None),
+        lateness=max((m.lateness for m in queries.values() if m.lateness is not None), default=None),
+        skipped=base.skipped + sum(m.skipped for m in queries.values()),
+        waited=max((m.waited for m in queries.values()), default=0),
         batches=base.batches + 1,
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,

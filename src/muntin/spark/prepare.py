@@ -73,6 +73,8 @@ class Job:
     """By stream a row as it came (``late_output.source_row``)."""
     tau: int | None = None
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
+    budget: float | None = None
+    """Seconds that a batch may take: queries that there is no time for wait (None: nobody does)."""
     fill: Fill | None = None
     """Fills the windows of new queries from what the checkpoint keeps (None: they begin empty)."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
@@ -113,6 +115,8 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
         raise StoreError(f"checkpoint {found.path} has no durable plan; restore it, or start with a new checkpoint")
     store = DriverStore(found.store)
     store.check(found.query_id, found.next_batch, found.planned)
+    if before is not None:
+        _check_nobody_waits(job, before, store.waiting(found.query_id, found.next_batch - 1))
     known = _measured(found, before, stored) if before and job.asked.keys() - before.queries.keys() else None
     taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
     filled = _filled(job, taken, before, found, stored)
@@ -126,7 +130,7 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     homes = {id: v.level for id, v in before.vertices.items()} if before else {}
     spec = replace(
         with_store(spec, found.store), plain=False,
-        resumed=Resumed(found.next_batch, taken.since, homes),
+        resumed=Resumed(found.next_batch, taken.since, homes), budgeted=job.budget is not None,
     )  # fmt: skip
     if job.late is not None:
         spec = with_late(spec, job.frames, job.rows)
@@ -138,6 +142,19 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     return Prepared(job, spec, plans, found, store, by_spark, taken)
+
+
+def _check_nobody_waits(job: Job, before: DurablePlan, waiting: Collection[str]) -> None:
+    """What waits has its rows and its answers still to come: a new query could share neither its state nor its past.
+
+    Raises ConfigError for new queries where somebody waits.
+    """
+    if waiting and (job.on_change == "refill" or job.asked.keys() - before.queries.keys()):
+        raise ConfigError(
+            f"{len(waiting)} queries waited for their turn when the last run ended (Session(budget=...)), and what a "
+            "new query would share with them is behind: start once with the queries of that run, whose first batch "
+            "lets them catch up, and add the new one to it with run.add(query)"
+        )
 
 
 def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:

@@ -23,6 +23,7 @@ from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.counts import by_vertex
+from muntin.spark.due import Budget, by_priority
 from muntin.spark.failures import unwrapped
 from muntin.spark.finishing import declare
 from muntin.spark.gate import CutOff, Gate
@@ -48,10 +49,14 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
 
     Raises ConfigError or StoreError when the checkpoint, the streams or the trigger do not fit.
     """
-    trigger_of(trigger)
+    if "availableNow" in trigger_of(trigger) and job.budget is not None:
+        raise ConfigError(
+            "a run with a budget may end with queries that wait for their turn, so it cannot be one that ends by "
+            "itself: leave out the budget, or the trigger"
+        )
     check_tau(trigger, job.tau)
     made = prepare(job, checkpoint)
-    run = Run(made, trigger)
+    run = Run(made, trigger, None if job.budget is None else Budget(job.budget, job.partitions))
     run.begin(made)
     return run
 
@@ -90,6 +95,7 @@ class Run:
 
     made: Prepared
     trigger: str | None = None
+    budget: Budget | None = None
     query: StreamingQuery = field(init=False)
     _begun: dict[str, int] = field(default_factory=dict)
     _entered: dict[str, int] = field(default_factory=dict)
@@ -166,6 +172,17 @@ class Run:
             query.run = self
             log.info("query %s: added from batch %d on", query.name, self.spec.resumed.batch)
 
+    def _catch_up(self) -> None:
+        """Wait until nobody waits for a turn: the next batch is for everybody, and so are all until the run goes on
+        with other queries."""
+        if self.budget is None:
+            return
+        self.budget.everybody = True
+        if self.budget.held or self.budget.waits:
+            send_heartbeat(self.made.checkpoint.store, {})
+        while (self.budget.held or self.budget.waits) and self.query.isActive and not self._gate.stopping.is_set():
+            time.sleep(0.02)
+
     def drop(self, name: str) -> None:
         """Let a query go while data flows: its sink gets nothing more once this returns, its state is collected.
 
@@ -188,7 +205,7 @@ class Run:
             rows.append(
                 QueryRow(
                     name, asked.bound.text, made.since[name], m.lag, m.watermark, self._late.get(name, 0), m.state_rows,
-                    partners[name],
+                    m.lateness, m.waited, partners[name],
                 )
             )  # fmt: skip
         return QueryList(rows)
@@ -219,12 +236,16 @@ class Run:
         """Go on with another job from the checkpoint; with the present one where that fails."""
         before = self.job
         try:
+            self._catch_up()
             self._pause()
             made = prepare(job, self.made.checkpoint.path)
             self.begin(made)
         except BaseException as e:
             self._resume(before, e)
             raise
+        finally:
+            if self.budget is not None:
+                self.budget.everybody = False
 
     def _pause(self) -> None:
         """End the streaming query between two batches."""
@@ -274,7 +295,10 @@ class Run:
             return False
 
     def _batch(self, letters: DataFrame, batch_id: int) -> None:
-        outlets = [o for mine in self.spec.outlets for o in mine]
+        began = time.monotonic()
+        if self.budget is not None:
+            self.budget.decide(self.spec, batch_id)
+        outlets = [o for _, mine in by_priority(self.spec, enumerate(self.spec.outlets)) for o in mine]
         for outlet in outlets:
             discard(outlet, batch_id)
         if self.by_spark or self.job.late is not None:
@@ -286,7 +310,7 @@ class Run:
             raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
         for outlet in outlets:
             publish(outlet, batch_id)
-        self._after(batch_id)
+        self._after(batch_id, began)
 
     def _write(self, letters: DataFrame, batch_id: int) -> None:
         """Hand the batch to the sinks that Spark writes."""
@@ -296,7 +320,9 @@ class Run:
                 describe(letters, batch_id, levels[2:])
                 _run_whole(letters)  # a function may look at some of its rows only
                 levels = ""
-            for name, sink in self.by_spark.items():
+            number = {n: i for i, names in enumerate(self.spec.called) for n in names}
+            for _, name in by_priority(self.spec, ((number[n], n) for n in self.by_spark)):
+                sink = self.by_spark[name]
                 describe(letters, batch_id, f"{name} to {sink.told}{levels}")
                 levels = ""
                 sink.write(self._results(letters, name), batch_id)
@@ -312,10 +338,16 @@ class Run:
         mine = letters.where(f"kind = {wire.RESULT} AND target = {number}")
         return mine.mapInArrow(unpacker(query.result_schema.to_arrow()), struct_of(query.spark_schema()))
 
-    def _after(self, batch_id: int) -> None:
+    def _after(self, batch_id: int, began: float) -> None:
         made, store = self.made, self.made.store
         reports = list(store.reports(self.query_id, made.spec.levels, batch_id))
         found, vertices = combine(batch_id, reports), by_vertex(reports)
+        if self.budget is not None:
+            took = {id: c.seconds for id, c in vertices.items()}
+            self.budget.note(made.spec, batch_id, took, reports, time.monotonic() - began)
+            found = self.budget.told(found)
+            if self.budget.left:  # their turn comes whether more rows do or not
+                send_heartbeat(made.checkpoint.store, {})
         names = {n: q.signature for n, q in made.job.queries.items()}
         if self._metrics is not None:
             self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}

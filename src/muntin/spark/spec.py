@@ -85,6 +85,8 @@ class PipelineSpec:
     retain: int = 10
     outlets: tuple[tuple[Outlet, ...], ...] = ()
     sent: frozenset[int] = frozenset()
+    budgeted: bool = False
+    """Whether queries may wait (``spark.due``)."""
     starts: tuple[int, ...] = ()
     """Processing times (microseconds) at which runs of the pipeline began, where ``timed`` (see ``starts``)."""
 

@@ -112,8 +112,12 @@ def times_blob(times: Times, now: int) -> bytes:
 def read_times(blob: Any) -> tuple[Times, int]:
     """A shard's times and the processing time of its batch."""
     value = json.loads(bytes(blob))
-    befores, watermarks, lows, ends = (tuple(value[k]) for k in ("befores", "watermarks", "lows", "ends"))
-    return Times(befores, watermarks, lows, ends), value["now"]
+    befores, watermarks, lows, ends, deferred = (
+        tuple(value[k]) for k in ("befores", "watermarks", "lows", "ends", "deferred")
+    )
+    behind = {int(query): before for query, before in value["behind"].items()}
+    shown = {int(query): instant for query, instant in value["shown"].items()}
+    return Times(befores, watermarks, lows, ends, deferred, behind, shown), value["now"]
 
 
 def to_batches(letters: Iterable[Letter]) -> Iterator[pa.RecordBatch]:

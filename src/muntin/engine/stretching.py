@@ -1,0 +1,61 @@
+"""Periods that are lengthened where a run is behind (Golab 2006, section 8.4.1): "no more than n updates" is a should.
+
+A batch that brings several instants of a query at once is behind by all but one of them. A query that says
+``periods="flexible"`` then reports the newest alone: late runs are not made up for (Algorithm 9). What is reported is
+exact; what windows hold does not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from muntin.core.time import FOREVER, NEVER
+from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.engine.clocks import Times
+
+
+def why_not(plan: QueryPlan) -> str | None:
+    """Why the period of a query cannot be flexible; None where it can."""
+    if plan.ticks is None:
+        return "it has no SLIDE in time"
+    if plan.shows_op or _reporter(plan.graph, 0) is None:
+        return "it does not show whole answers, but what changes from one instant to the next"
+    if plan.ticks.zone is not None or not all(isinstance(s, int) for s in plan.ticks.slides):
+        return "its SLIDE is on the clock of a zone, or of months"
+    return None
+
+
+def stretched(graph: Graph, times: Times) -> Times:
+    """The times of a batch with the instants that flexible queries report: the newest of each.
+
+    A query whose answer is made for one that is not flexible, too, or for one that waits, reports every instant.
+    """
+    flexible = {n for n, p in enumerate(graph.plans) if p.options.periods == "flexible" and n not in times.deferred}
+    if not flexible or times.ends:
+        return times
+    shown = {}
+    for number in flexible:
+        plan, reporter = graph.plans[number], _reporter(graph, number)
+        if reporter is None or not graph.used_by[reporter] <= flexible:
+            continue
+        high = times.watermarks[graph.domains.index(graph.vertices[graph.roots[number]].streams)]
+        if high not in (NEVER, FOREVER) and plan.ticks is not None:
+            pairs = zip(plan.ticks.slides, plan.ticks.origins, strict=True)
+            shown[number] = max(high - 1 - (high - 1 - origin) % slide for slide, origin in pairs)  # type: ignore[operator]
+    return replace(times, shown=shown) if shown else times
+
+
+def shown_by(graph: Graph, vertex: int, times: Times) -> int:
+    """Before which instant an operator reports none: where it reports for flexible queries alone."""
+    own = [shown for q, shown in times.shown.items() if vertex == _reporter(graph, q)]
+    return min(own, default=NEVER)
+
+
+def _reporter(graph: Graph, query: int) -> int | None:
+    """The operator that spreads a query's answer over its instants: nothing after it remembers anything."""
+    at = graph.roots[query]
+    while not graph.vertices[at].op.stateful:
+        if len(graph.vertices[at].inputs) != 1:
+            return None
+        at = graph.vertices[at].inputs[0].vertex
+    return at if getattr(graph.vertices[at].op, "emit", None) == "snapshots" else None
