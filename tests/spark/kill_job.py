@@ -1,10 +1,11 @@
 """A pipeline in a process of its own, to be killed (see ``processes``): ``python kill_job.py DIRECTORY MASTER``.
 
-MASTER "": the one that ``local_spark`` takes by itself.
+MASTER "": the one that ``local_spark`` takes by itself. The variable ``BUDGET``: of a session in which queries wait.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -22,12 +23,18 @@ def main(where: Path, master: str) -> None:
     from muntin.session import Session, local_spark
 
     spark = local_spark(2, "1g", master=master or None)
-    session = Session(spark, shards=4)
+    budget = os.environ.get("BUDGET")
+    session = Session(spark, shards=4, budget=budget)
     for name in ("a", "b"):
         session.stream(name, Feed(spark, where / "in" / name).live(), slack="2 seconds")
     for name, text in QUERIES.items():
         session.sql(text, name=name).write("parquet", str(where / "out" / name))
-    session.start(str(where / "cp"), "available_now").await_termination()
+    run = session.start(str(where / "cp"), None if budget else "available_now")
+    if budget:
+        run.process_all_available()
+        run.stop()
+    else:
+        run.await_termination()
     spark.stop()
 
 

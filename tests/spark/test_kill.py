@@ -37,11 +37,24 @@ def test_a_worker_that_is_killed_at_work_does_not_end_the_run(tmp_path: Path) ->
     assert_undisturbed(tmp_path, inputs)
 
 
-def live_and_die(where: Path, point: str | None, rng: random.Random, passes: Path) -> bool:
+@pytest.mark.slow
+def test_killed_while_queries_wait_for_their_turn(tmp_path: Path) -> None:
+    """The decisions of a batch are those of the one that is repeated, and what waited is not lost."""
+    inputs, rng, budget = put_input(tmp_path, 12), random.Random(3), {"BUDGET": "1 millisecond"}
+    for number, point in enumerate((POINTS[2], None, POINTS[-1], None)):
+        live_and_die(tmp_path, point, rng, tmp_path / f"passes{number}", budget)
+    finish(start(tmp_path, budget), tmp_path)
+    assert numbers(tmp_path, "commits") > 13, "batches for those who waited"
+    assert_undisturbed(tmp_path, inputs)
+
+
+def live_and_die(
+    where: Path, point: str | None, rng: random.Random, passes: Path, env: dict[str, str] | None = None
+) -> bool:
     """One life: killed at the n-th pass of a fault point, or a random while after a batch was planned."""
     count = rng.randint(1, 4)
     planned = numbers(where, "offsets")
-    job = start(where, {"MUNTIN_FAULT": f"{point}:{count}:{passes}"} if point else {})
+    job = start(where, (env or {}) | ({"MUNTIN_FAULT": f"{point}:{count}:{passes}"} if point else {}))
     deadline = time.monotonic() + 300
     while job.poll() is None and not fired(passes, count) and time.monotonic() < deadline:
         if not point and numbers(where, "offsets") > planned:
