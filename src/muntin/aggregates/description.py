@@ -125,6 +125,8 @@ class Aggregate:
     """What it takes as a second argument, by which the rows are ordered: the plan has ``pair(by, value)`` for both, and
     skips a row by the NULL of ``by`` alone."""
     parameter: Parameter | None = None
+    needless: Parameter | None = None
+    """A constant behind the others that may be given and changes nothing: an accuracy, where the answer is exact."""
     nulls: bool = False
     """A NULL counts as a value (IGNORE NULLS goes with it); elsewhere NULLs are skipped."""
     empty: Any = None
@@ -145,7 +147,7 @@ class Aggregate:
     @property
     def arity(self) -> int:
         """How many arguments a call is written with, at most."""
-        return 1 + (self.by is not None) + (self.parameter is not None)
+        return 1 + sum(part is not None for part in (self.by, self.parameter, self.needless))
 
     @property
     def shown(self) -> str:

@@ -8,6 +8,7 @@ its rank can reach: as many values on either side of it as come and go in the st
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -115,7 +116,8 @@ def _sort_keys(column: pa.Array) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class OrderStatistic:
-    """The value at quantile ``q`` (0: MIN, 0.5: MEDIAN, 1: MAX); ``blend``: between two values, a mean in proportion.
+    """The value at quantile ``q`` (0: MIN, 0.5: MEDIAN, 1: MAX); ``blend``: between two values, a mean in proportion;
+    ``share``: ``q`` exactly, for the first value with that share of the values up to it.
 
     ``pair``: the argument is a struct of what orders the rows (a NULL leaves the row out) and a value (NULL least),
     ordered by both; the value is shown. So of rows of one rank at quantile 0 the least value is, at 1 the greatest.
@@ -126,6 +128,7 @@ class OrderStatistic:
     q: float
     blend: bool = False
     pair: str | None = None
+    share: Fraction | None = None
 
     def values(self, replay: Replay) -> pa.Array:
         if self.pair is not None:
@@ -136,7 +139,7 @@ class OrderStatistic:
         schedule = (plan.ev_end, plan.em_end, plan.group)
         events = (ev.group, found.place, ev.sign, found.valid)
         multiset = (found.begin, found.count, found.below, found.size)
-        low, high, total = quantiles(events, schedule, multiset, self.q)
+        low, high, total = quantiles(events, schedule, multiset, self.q, self.share)
         column = found.values.column(self.arg)
         lower = _at(column, found.row, low)
         if not self.blend:

@@ -117,6 +117,9 @@ class AggregateCalls:
         if what.by is not None:
             return Agg(what.fn, self._by(what.by, name, value, further, node), what.type(value.type))
         param = None if what.parameter is None else self._parameter(what, what.parameter, further, node)
+        rest = further[1:] if what.parameter is not None else further
+        if rest and what.needless is not None:
+            self._parameter(what, what.needless, rest, node)
         return Agg(f"{what.fn}_distinct" if once else what.fn, value, what.type(value.type), param)
 
     def _by(self, takes: Takes, name: str, value: Expr, given: list[exp.Expr], node: exp.Expr) -> Expr:

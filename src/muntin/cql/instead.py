@@ -39,7 +39,6 @@ _RANKS = (
     "rows have no numbers: the first 10 of an answer are ORDER BY ... LIMIT 10, the last 10 of each k a window "
     "[PARTITION BY k ROWS 10]"
 )
-_EXACT = "answers are exact here: write QUANTILE(x, 0.9)"
 _PERCENTILE = "write QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
 _TEXT = "COLLECT(x) gives the values as an array"
 _OWN = "register one of your own with session.aggregate(name, ...)"
@@ -74,10 +73,8 @@ _BY_NAME: Mapping[str, str] = {
         ("lag", "lead"), "the rows before are in a window: FIRST(x) over [ROWS 2] is the value before the newest"
     ),
     **dict.fromkeys(("percentile_cont", "percentile_disc"), _PERCENTILE),
-    **dict.fromkeys(("percentile_approx", "approx_percentile", "approx_quantile", "quantile_approx"), _EXACT),
-    **dict.fromkeys(
-        ("approx_count_distinct", "approx_distinct", "hll"), "answers are exact here: write COUNT(DISTINCT x)"
-    ),
+    **dict.fromkeys(("quantile_approx",), "answers are exact here: write QUANTILE(x, 0.9)"),
+    **dict.fromkeys(("hll",), "answers are exact here: write COUNT(DISTINCT x)"),
     **dict.fromkeys(("any_value", "some_value"), "write FIRST(x) or MIN(x)"),
     **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_join"), _TEXT),
     **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),

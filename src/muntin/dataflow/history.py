@@ -27,9 +27,10 @@ from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import Column, Expr, columns_of, conjuncts
 from muntin.plan.windows import Now, Range
 
-AGGREGATES = {"count", "sum", "avg", "min", "max", "median", "quantile", "var_pop", "var_samp", "stddev_pop"} | {
-    "stddev_samp"
-}
+AGGREGATES = {
+    "count", "sum", "avg", "min", "max", "median", "quantile", "percentile_disc", "var_pop", "var_samp", "stddev_pop",
+    "stddev_samp",
+}  # fmt: skip
 """Aggregates that go by the values of the rows in the window alone, not by when they came."""
 
 

@@ -6,6 +6,8 @@ sorted by group, then value. A replayed event costs O(log values of the group), 
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +44,10 @@ def _find(tree, begin, size, rank):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64), cache=True
+    nb.void(I64, I64, I8, B1, I64, I64, I64, I64, I64, I64, I64, nb.float64, I64, MI64, MI64, MI64), cache=True
 )
 def _quantiles(  # type: ignore[no-untyped-def]
-    ev_group, ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count, below, sizes, q, low, high, total
+    ev_group, ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count, below, sizes, q, share, low, high, total
 ):
     masked = len(valid) > 0
     groups = len(begin) - 1
@@ -72,9 +74,12 @@ def _quantiles(  # type: ignore[no-untyped-def]
             g = em_group[e]
             total[e] = size[g]
             if size[g] > 0:
-                at = q * (size[g] - 1)
-                lower = nb.int64(np.floor(at))
-                upper = nb.int64(np.ceil(at))
+                if len(share) > 0:  # the first value with that share of the values up to it
+                    lower = upper = max((share[0] * size[g] + share[1] - 1) // share[1] - 1, 0)
+                else:
+                    at = q * (size[g] - 1)
+                    lower = nb.int64(np.floor(at))
+                    upper = nb.int64(np.ceil(at))
                 low[e] = _find(tree, begin[g], begin[g + 1] - begin[g], lower - base[g])
                 high[e] = low[e] if upper == lower else _find(tree, begin[g], begin[g + 1] - begin[g], upper - base[g])
             else:
@@ -88,17 +93,20 @@ def quantiles(
     schedule: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     multiset: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     q: float,
+    share: Fraction | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """For each emission the places of the values around quantile ``q`` (both -1 over no values), and how many there
     are.
 
     ``events``: (group, place of the value or ``BELOW`` or ``ABOVE``, sign, valid or empty); ``schedule``: (ev_end,
     em_end, em_group); before the step, ``multiset``: (first place by group, with one entry more; count by place; by
-    group how many values are below the first place, and how many there are).
+    group how many values are below the first place, and how many there are). ``share``: ``q`` exactly, for the first
+    value that has that share of the values up to it, in both places (None: the values around ``q``).
     """
     n = len(schedule[2])
     low, high, total = (np.empty(n, np.int64) for _ in range(3))
-    _quantiles(*events, *schedule, *multiset, q, low, high, total)
+    exactly = np.array([] if share is None else [share.numerator, share.denominator], np.int64)
+    _quantiles(*events, *schedule, *multiset, q, exactly, low, high, total)
     return low, high, total
 
 

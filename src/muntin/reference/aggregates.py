@@ -44,6 +44,9 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
         case "quantile":
             assert agg.param is not None
             return quantile(some, agg.param) if some else None
+        case "percentile_disc":
+            assert agg.param is not None
+            return discrete(some, agg.param) if some else None
         case _ if not some:
             return None
         case fn if fn.startswith("udaf:"):
@@ -113,6 +116,13 @@ def quantile(values: Sequence[Any], q: float) -> float:
     share = at - math.floor(at)
     mixed = low if compare(low, high) == 0 else low * (1.0 - share) + high * share
     return NAN if is_nan(mixed) else mixed
+
+
+def discrete(values: Sequence[Any], q: float) -> Any:
+    """The first of the sorted values up to which there is a share ``q`` of them; NaN is above every number."""
+    ordered = sorted(values, key=ORDER)
+    wanted = Fraction(repr(q)) * len(ordered)
+    return canonical(next(v for i, v in enumerate(ordered) if i + 1 >= wanted))
 
 
 def _variance(sample: bool, root: bool) -> Callable[[Sequence[Any], pa.DataType], Any]:
