@@ -86,7 +86,7 @@ def removals(value: Any) -> Iterator[Any]:
 
 _SAYS_NOTHING = {
     ("Identifier", "quoted"), ("TsOrDsToDate", "safe"), ("LimitOptions", "rows"), ("Fetch", "direction"),
-    ("Window", "over"), ("Bracket", "safe"),
+    ("Window", "over"), ("Bracket", "safe"), ("ApproxDistinct", "accuracy"), ("ApproxQuantile", "accuracy"),
 }  # fmt: skip
 _REFUSED = {
     ("Column", "catalog"), ("Column", "db"), ("Count", "expressions"), ("Max", "expressions"), ("Min", "expressions"),

@@ -246,12 +246,17 @@ class _Level:
             case "unbounded":
                 return f"SELECT * FROM {s.stream} WHERE moment <= {t}"
             case "now":
-                return f"SELECT * FROM {s.stream} WHERE moment > {t - options.granule} AND moment <= {t}"
+                return f"SELECT * FROM {self._rows(s)} WHERE moment > {t - options.granule} AND moment <= {t}"
         if s.timed:
             t = self._last_tick(s, t)
         if s.mixed:
             return self._fired(s, t)
-        return f"SELECT * FROM {s.stream} WHERE {self._within(length, str(t))}"
+        return f"SELECT * FROM {self._rows(s)} WHERE {self._within(length, str(t))}"
+
+    def _rows(self, s: WideSource) -> str:
+        """The rows of a source, so much younger as its DELAY says."""
+        delay = s.delay * self.case.unit
+        return s.stream if not delay else f"(SELECT * REPLACE (moment + {delay} AS moment) FROM {s.stream})"
 
     def _last_tick(self, s: WideSource, t: int) -> int:
         step, origin = self._beat(s)
@@ -347,6 +352,7 @@ class _Level:
 
     def _time_stays(self, s: WideSource, moments: list[int]) -> list[Stay]:
         length, granule = s.length * self.case.unit, self.case.options.granule
+        moments = [at + s.delay * self.case.unit for at in moments]
         match s.window, self.case.options.bounds:
             case "unbounded", _:
                 return [(s, at, None) for at in moments]

@@ -33,7 +33,8 @@ class WideSource:
 
     ``window``: range | now | unbounded | rows | table; lengths and slides in time units, or in rows. ``mixed``: a
     window of time that slides by rows, or of rows that slides in time. ``internal``: results stay (thesis 3.3.2).
-    ``view``: the name under which the query is registered ("": it stands in the text).
+    ``view``: the name under which the query is registered ("": it stands in the text). ``delay``: of windows of time,
+    in time units.
     """
 
     of: str | WideQuery
@@ -45,6 +46,7 @@ class WideSource:
     mixed: bool = False
     internal: bool = False
     view: str = ""
+    delay: int = 0
 
     @property
     def stream(self) -> str:
@@ -79,6 +81,7 @@ class WideSource:
         word = UNIT_WORDS[unit]
         slide = f" SLIDE {self.slide}{f' {word}' if self.timed else ''}" if self.slide else ""
         stays = " INTERNAL" if self.internal else ""
+        stays = f" DELAY {self.delay} {word}{stays}" if self.delay else stays
         match self.window:
             case "table":
                 return ""

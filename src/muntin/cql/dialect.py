@@ -25,7 +25,7 @@ from muntin.cql.durations import parse_span
 WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM", "ISTREAM_RESTORE", "RSTREAM_RESTORE", "WSTREAM_RESTORE")
 RESTORED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 WINDOWS_HELP = (
-    "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [WINDOW ...], [ROWS 10], "
+    "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 10 MINUTES DELAY 5 MINUTES], [ROWS 10], "
     "[PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
 )
 
@@ -35,7 +35,7 @@ _CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
 _IGNORING = (exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.IgnoreNulls)
 _AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_ENDS = ("SLIDE", "INTERNAL")
+_ENDS = ("SLIDE", "DELAY", "INTERNAL")
 _QUERY = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 
 
@@ -49,10 +49,12 @@ class CqlParseError(ParseError):
 
 class WindowSpec(exp.Expression):
     """A window as written. ``kind``: now, unbounded, range or rows. ``size`` and ``slide`` are number literals
-    (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``partition`` the PARTITION BY list."""
+    (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``delay`` microseconds; ``partition`` the PARTITION BY
+    list."""
 
     arg_types = {  # noqa: RUF012
-        "kind": True, "size": False, "slide": False, "slide_kind": False, "partition": False, "internal": False
+        "kind": True, "size": False, "slide": False, "slide_kind": False, "delay": False, "partition": False,
+        "internal": False,
     }  # fmt: skip
 
 
@@ -339,7 +341,7 @@ class CqlParser(SparkParser):
 
     def _parse_window_body(self) -> WindowSpec:
         if self._match_text_seq("NOW"):
-            return self._internal(WindowSpec(kind="now"))
+            return self._internal(WindowSpec(kind="now", **self._parse_delay()))
         if self._match_text_seq("UNBOUNDED") or self._match_text_seq("RANGE", "UNBOUNDED"):
             return self._internal(WindowSpec(kind="unbounded"))
         partition = self._parse_csv(self._parse_column) if self._match(TokenType.PARTITION_BY) else None
@@ -348,7 +350,8 @@ class CqlParser(SparkParser):
             return self._internal(WindowSpec(kind="rows", size=size, partition=partition, **self._parse_slide()))
         if self._match_texts(("RANGE", "WINDOW")):
             size = self._parse_span()
-            return self._internal(WindowSpec(kind="range", size=size, partition=partition, **self._parse_slide()))
+            moves = self._parse_slide() | self._parse_delay()
+            return self._internal(WindowSpec(kind="range", size=size, partition=partition, **moves))
         raise self._error(f"unknown window; {WINDOWS_HELP}")
 
     def _internal(self, spec: WindowSpec) -> WindowSpec:
@@ -359,10 +362,13 @@ class CqlParser(SparkParser):
     def _parse_slide(self) -> dict[str, Any]:
         if not self._match_text_seq("SLIDE"):
             return {}
-        alone = self._next and (self._next.token_type == TokenType.R_BRACKET or self._next.text.upper() == "INTERNAL")
+        alone = self._next and (self._next.token_type == TokenType.R_BRACKET or self._next.text.upper() in _ENDS)
         if alone and self._curr.text.isdigit():
             return {"slide": self._parse_row_count(), "slide_kind": "rows"}
         return {"slide": self._parse_span(), "slide_kind": "range"}
+
+    def _parse_delay(self) -> dict[str, Any]:
+        return {"delay": self._parse_span()} if self._match_text_seq("DELAY") else {}
 
     def _parse_row_count(self) -> exp.Expr:
         token = self._curr

@@ -26,7 +26,7 @@ from muntin.plan.nodes import (
     within,
 )
 from muntin.plan.patterns import Pattern, pattern
-from muntin.plan.windows import Range, Rows, Unbounded
+from muntin.plan.windows import Range, Rows, Unbounded, delay_of
 
 
 def check_plan(ctx: Context, tree: exp.Expr, root: Output) -> None:
@@ -91,6 +91,7 @@ def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
         looked_up = _nrr(child)
         for other in others if looked_up is not None else ():
             assert looked_up is not None
+            _check_delay(ctx, tree, looked_up, other)
             if not _is_table(other) and (pattern(external(other)) is Pattern.STR or _comes_back(other)):
                 raise _place(ctx, tree, looked_up).error(
                     f"table {looked_up.table.name} is non-retroactive and cannot be joined with an input whose rows "
@@ -98,6 +99,14 @@ def _check_nrr(ctx: Context, tree: exp.Expr, node: Node, joined: bool) -> None:
                     'or register it with kind="relation"'
                 )
         _check_nrr(ctx, tree, child, looked_up is not None and any(not _is_table(o) for o in others))
+
+
+def _check_delay(ctx: Context, tree: exp.Expr, looked_up: TableScan, other: Node) -> None:
+    if any(delay_of(w.window) for w in within(other) if isinstance(w, Scan | Rewindow)):
+        raise _place(ctx, tree, looked_up).error(
+            f"table {looked_up.table.name} is non-retroactive: its rows are looked up when a row of the stream comes, "
+            'so it does not go with a window with DELAY. Register it with kind="relation"'
+        )
 
 
 def _comes_back(node: Node) -> bool:

@@ -278,12 +278,13 @@ def window_text(window: Window) -> str:
     match window:
         case Unbounded(internal):
             parts = ["UNBOUNDED"]
-        case Now(internal):
-            parts = ["NOW"]
+        case Now(internal, delay):
+            parts = ["NOW", *([f"DELAY {format_duration(delay)}"] if delay else [])]
         case Range(length, slide, internal):
             parts = [f"RANGE {format_duration(length)}"]
             parts += [f"SLIDE {format_duration(slide)}"] if slide is not None else []
             parts += [f"SLIDE {window.rows}"] if window.rows is not None else []
+            parts += [f"DELAY {format_duration(window.delay)}"] if window.delay else []
         case Rows(count, slide, by, internal):
             parts = [f"PARTITION BY {', '.join(map(quote, by))}"] if by else []
             parts += [f"ROWS {count}"] + ([f"SLIDE {slide}"] if slide is not None else [])

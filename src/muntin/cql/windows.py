@@ -32,7 +32,7 @@ def bind_window(
     place = place_of(spec, text)
     match spec.args["kind"]:
         case "now":
-            return _slideless(Now(bool(spec.args.get("internal"))), place, options)
+            return _slideless(Now(bool(spec.args.get("internal")), _delay(spec, text)), place, options)
         case "unbounded":
             return _slideless(Unbounded(bool(spec.args.get("internal"))), place, options)
         case "rows":
@@ -92,7 +92,7 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
     at = place_of(spec.args["size"], text)
     if size == 0:
         if options.bounds == "closed" and slide is None:
-            return Now(bool(spec.args.get("internal")))
+            return Now(bool(spec.args.get("internal")), _delay(spec, text))
         raise at.error(
             "RANGE 0 is the empty window: the window at t holds rows with t - RANGE < ts <= t. "
             "Write [NOW] for the rows of the current instant"
@@ -103,7 +103,12 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
             'with bounds="start" windows begin at multiples of SLIDE and end RANGE later: both are months (or years) '
             "or neither is, as in [RANGE 1 MONTH SLIDE 1 MONTH]"
         )
-    window = Range(size, slide, bool(spec.args.get("internal")), rows)
+    delay = _delay(spec, text)
+    if delay and rows is not None:
+        raise place_of(spec.args["delay"], text).unsupported(
+            "DELAY does not go with SLIDE of rows: the rows decide when such a window moves"
+        )
+    window = Range(size, slide, bool(spec.args.get("internal")), rows, delay)
     return window if slide is not None or rows is not None else _slideless(window, place, options)
 
 
@@ -113,6 +118,23 @@ def _span(spec: WindowSpec, part: str) -> Span | None:
         return None
     count, *months = str(literal.this).split()
     return Months(int(count)) if months else int(count)
+
+
+def _delay(spec: WindowSpec, text: str) -> int:
+    """The window's DELAY in microseconds; 0 without one."""
+    delay = _span(spec, "delay")
+    if delay is None:
+        return 0
+    at = place_of(spec.args["delay"], text)
+    if isinstance(delay, Months):
+        raise at.unsupported("DELAY is a length that is always the same: write days, as in DELAY 30 DAYS")
+    if delay < 0:
+        raise at.error("DELAY cannot be negative: no window holds rows before they come")
+    if delay > MAX_SPAN:
+        raise at.error(f"DELAY is longer than {format_duration(MAX_SPAN)}, the longest accepted")
+    if spec.args.get("internal"):
+        raise at.unsupported("DELAY does not go with INTERNAL: put the delayed window into a sub-query")
+    return delay
 
 
 def _count(spec: WindowSpec, part: str) -> int | None:

@@ -25,7 +25,7 @@ from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import Column, Expr, columns_of, conjuncts
-from muntin.plan.windows import Now, Range
+from muntin.plan.windows import Now, Range, delay_of
 
 AGGREGATES = {
     "count", "sum", "avg", "min", "max", "median", "quantile", "percentile_disc", "var_pop", "var_samp", "stddev_pop",
@@ -104,7 +104,7 @@ def _keeps_event_time(window: TimeWindow) -> bool:
     """Whether a row's expiry is a fixed time after its event time (by the clock of a zone a day is no fixed time)."""
     if not isinstance(window.window, Range) or not isinstance(window.window.length, int):
         return False
-    plain = window.window.rows is None and window.window.slide is None
+    plain = window.window.rows is None and window.window.slide is None and not window.window.delay
     return plain and window.ticks is None and window.options.zone is None
 
 
@@ -122,6 +122,8 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
         return "it reads a stream that is sampled"
     if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now) for _, reach in plan.horizon):
         return "it has a window without end, or a window on results"
+    if any(delay_of(w) for _, reach in plan.horizon for w, _ in reach):
+        return "it has a window with DELAY"
     if not all(_goes_by_windows(v) for v in own):
         return "what it shows depends on when rows came, not on its windows alone"
     return None

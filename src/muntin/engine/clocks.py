@@ -17,7 +17,16 @@ from muntin.core.watermark import Header, SourceClock, watermark_of
 from muntin.core.zones import zone
 from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
 from muntin.engine.valve import Valve
-from muntin.plan.windows import QueryOptions, Unbounded, Window, in_order, moves_with_rows, own_ticks, validity
+from muntin.plan.windows import (
+    QueryOptions,
+    Unbounded,
+    Window,
+    delay_of,
+    in_order,
+    moves_with_rows,
+    own_ticks,
+    validity,
+)
 from muntin.state.shard_state import ShardState
 
 WAITED = "waited"
@@ -175,5 +184,6 @@ def _latest_leaving(window: Window, ts: int, options: QueryOptions) -> int:
     if in_order(window):
         return NEVER
     clock = zone(options.zone)
-    midnight = clock.wall(np.array([ts])) // DAY * DAY
-    return int(validity(window, clock.reach(midnight) - 1, options)[1][0])
+    delay = delay_of(window)
+    midnight = clock.wall(np.array([ts + delay])) // DAY * DAY
+    return int(validity(window, clock.reach(midnight) - 1 - delay, options)[1][0])

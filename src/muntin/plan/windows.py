@@ -30,6 +30,8 @@ class Range:
     internal: bool = False
     rows: int | None = None
     """``SLIDE n`` of rows: the contents change only when the number of rows so far is a multiple of it."""
+    delay: int = 0
+    """``DELAY d``: microseconds by which rows come later, and go later, than they would."""
 
     def __post_init__(self) -> None:
         if not positive(self.length) or (self.slide is not None and not positive(self.slide)):
@@ -38,9 +40,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Now:
-    """``[NOW]``: the rows of the current instant (valid for one granule). ``internal`` as in ``Range``."""
+    """``[NOW]``: the rows of the current instant (valid for one granule). ``internal``, ``delay`` as in ``Range``."""
 
     internal: bool = False
+    delay: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,8 +143,9 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
     In a zone RANGE of whole days is time on its clock: ts + T is the first instant at which the clock shows T more than
     at ts (while it shows an hour again, as at the end of that hour). RANGE equal to SLIDE reaches to the tick before.
     RANGE of months is time on the clock with or without a zone (``core.calendar``); rows of the last days of a month
-    may then leave in another order than they came in.
+    may then leave in another order than they came in. DELAY: as for rows that are so much younger.
     """
+    ts = ts + delay_of(window) if delay_of(window) else ts
     match window:
         case Unbounded():
             return ts, np.full(len(ts), FOREVER, np.int64)
@@ -161,6 +165,11 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
             return own.at_or_after(start), own.at_or_after(exp)
         case Rows():
             raise ValueError("when a row leaves a window of rows is known only when later rows come")
+
+
+def delay_of(window: Window) -> int:
+    """By how much later than without DELAY rows come into the window and go (microseconds)."""
+    return window.delay if isinstance(window, Range | Now) else 0
 
 
 def _bounds(ts: Instants, length: Span, options: QueryOptions) -> tuple[Instants, Instants]:

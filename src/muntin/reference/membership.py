@@ -56,6 +56,7 @@ def _of(event: Event, column: str) -> str:
 
 def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
     """Whether a time window's contents at instant ``t`` include a row with event time ``ts``."""
+    ts += later_by(window)
     match window:
         case Unbounded():
             return ts <= t
@@ -77,6 +78,11 @@ def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
                 case "start":
                     return own - length <= ts < own
     raise ValueError("which rows a window of rows holds depends on the others")
+
+
+def later_by(window: Window) -> int:
+    """The window's DELAY: a row is in it when one so much younger would be without."""
+    return getattr(window, "delay", 0)
 
 
 def _holds_since(before: int, own: int, ts: int, options: QueryOptions) -> bool:
@@ -129,8 +135,8 @@ def last_of_month(window: Window, events: Sequence[Event], options: QueryOptions
     earlier ones' rows may leave after the newest row, up to the end of that day."""
     if not events or not isinstance(window, Range) or window.rows is not None or not isinstance(window.length, Months):
         return []
-    midnight = wall(max(e.ts for e in events), options.zone) // _DAY * _DAY
-    return [Event(reach(midnight, options.zone) - 1, (-1, 0), {})]
+    midnight = wall(max(e.ts for e in events) + later_by(window), options.zone) // _DAY * _DAY
+    return [Event(reach(midnight, options.zone) - 1 - later_by(window), (-1, 0), {})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +161,14 @@ def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> It
         return
     own = beat_of(window, options)
     for e in events:
+        at = e.ts + later_by(window)
         match window:
             case Unbounded():
-                yield Visit(e, e.ts, None)
+                yield Visit(e, at, None)
             case Now():
-                yield Visit(e, e.ts, e.ts + options.granule)
+                yield Visit(e, at, at + options.granule)
             case Range():
-                yield Visit(e, e.ts + (options.bounds == "start"), _leaves(window, e.ts, options), own)
+                yield Visit(e, at + (options.bounds == "start"), _leaves(window, at, options), own)
 
 
 def _row_visits(window: Rows, part: list[Event]) -> Iterator[Visit]:

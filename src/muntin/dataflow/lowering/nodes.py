@@ -31,7 +31,7 @@ from muntin.plan.nodes import (
     walk,
     within,
 )
-from muntin.plan.windows import Range, Rows, Window
+from muntin.plan.windows import Range, Rows, Window, delay_of
 
 
 def begins_of(query: BoundQuery) -> Begins:
@@ -40,7 +40,8 @@ def begins_of(query: BoundQuery) -> Begins:
     for scan in (n for n in walk(query.root) if isinstance(n, Scan)):
         if not (scan.stream.static or scan.stream.silent):
             late = query.options.bounds == "start" and isinstance(scan.window, Range) and scan.window.rows is None
-            found[scan.stream.name] = min(found.get(scan.stream.name, MICROSECOND), MICROSECOND if late else 0)
+            after = (MICROSECOND if late else 0) + delay_of(scan.window)
+            found[scan.stream.name] = min(found.get(scan.stream.name, after), after)
     for table in (n.table for n in walk(query.root) if isinstance(n, TableScan)):
         if table.kind == "relation":
             found[table.name] = 0
