@@ -122,7 +122,32 @@ TIMES = [
     "DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss.SSS')", "DATE_FORMAT(ts, 'EEE, d MMM yy h:m:s a SSSSSS')",
     "DATE_FORMAT(d, 'EEEE MMMM D DDD y M H hh')", "DATE_FORMAT(ts, 'yyyyMMdd''T''HHmmss S ''it''''s''')",
 ]  # fmt: skip
+UNDER_SPARKS_NAMES = [
+    "LN(x)", "LOG10(y)", "LOG(2, x)", "LOG2(x)", "LOG(x)", "EXP(y)", "SIN(x)", "COS(y)", "TAN(y)", "ASIN(x)",
+    "ACOS(y)", "ATAN(x)", "ATAN2(x, y)", "RADIANS(x)", "DEGREES(y)", "PI() * y", "E()", "NANVL(x, y)", "NEGATIVE(x)",
+    "POSITIVE(i)", "i & h", "i | 5", "i ^ n", "~a", "ZEROIFNULL(i)", "NULLIFZERO(x)", "EQUAL_NULL(i, h)",
+    "CONCAT_WS(',', s, t)", "CONCAT_WS('-', s, NULL, 'x')", "s RLIKE '^[0-9]+$'", "s RLIKE '.'",
+    r"REGEXP_LIKE(s, '\\s\\d')", "s REGEXP 'a|1'", r"NOT s RLIKE '[^\\w]'", r"REGEXP_EXTRACT(t, '(\\d+)-(\\d+)', 2)",
+    "REGEXP_EXTRACT(s, '[0-9]+(e)?', 1)", "REGEXP_EXTRACT(t, '[0-9]{4}', 0)", "REGEXP_REPLACE(t, '[-: ]+', '/')",
+    r"REGEXP_REPLACE(s, '\\.', '')", "REVERSE(s)", "REPEAT(s, 3)", "LPAD(s, 4, '0')", "RPAD(s, 3)", "LPAD(s, 0)",
+    "INSTR(s, '1')", "LOCATE('3', t)", "POSITION('e' IN s)", "BTRIM(s)",
+]  # fmt: skip
+DAYS_AND_EPOCH = [
+    "CASE WHEN YEAR(d) < 9999 THEN DATE_ADD(d, 3) END", "CASE WHEN YEAR(d) < 9999 THEN DATE_SUB(d, h) END",
+    "CASE WHEN YEAR(ts) < 9999 THEN DATE_ADD(ts, 1) END", 
+    "CASE WHEN YEAR(d) < 9999 THEN DATEADD(DAY, 3, d) END", "CASE WHEN YEAR(d) < 9999 THEN DATEADD(MONTH, 2, d) END",
+    "CASE WHEN YEAR(ts) < 9999 THEN DATEADD(HOUR, -5, ts) END",
+    "CASE WHEN YEAR(z) < 9999 THEN TIMESTAMPADD(MINUTE, 90, z) END", "DATEDIFF(ts, d)", "DATE_DIFF(d, '2024-01-01')",
+    "UNIX_TIMESTAMP(ts)",
+    "TO_UNIX_TIMESTAMP(ts)", "UNIX_SECONDS(ts)", "UNIX_MILLIS(ts)", "UNIX_MICROS(ts)", "UNIX_DATE(d)",
+    "DATE_FROM_UNIX_DATE(h)", "TIMESTAMP_SECONDS(i)", "TIMESTAMP_MILLIS(i)", "TIMESTAMP_MICROS(i)",
+    "FROM_UNIXTIME(i)", "FROM_UNIXTIME(i, 'yyyy/MM')", "TO_TIMESTAMP(z)",
+    "CASE WHEN YEAR(d) < 9999 THEN LAST_DAY(d) END", "ADD_MONTHS(d, -2)", "TRUNC(ts, 'MM')", "TRUNC(d, 'year')",
+    "WEEKDAY(d)", "DAYNAME(ts)", "MONTHNAME(d)",
+]  # fmt: skip
 OURS_ALONE = [
+    "CASE WHEN YEAR(d) < 9999 THEN DATE_ADD(d, i) END", "DATEDIFF(DAY, d, ts)", "TIMESTAMPDIFF(HOUR, d, ts)",
+    "TIMESTAMPDIFF(SECOND, ts, z)", "UNIX_TIMESTAMP(z)",
     "w DIV m", "w DIV w",
     "ts AT TIME ZONE 'America/New_York'", "z AT TIME ZONE 'Australia/Lord_Howe'",
     "HOUR(ts AT TIME ZONE 'Asia/Kolkata')",
@@ -130,7 +155,8 @@ OURS_ALONE = [
     "(ts - CAST('1970-01-01' AS TIMESTAMP)) + INTERVAL 2 DAYS > INTERVAL 5 SECONDS", "d = CAST('2024-03-10' AS DATE)",
 ]  # fmt: skip
 """Spark wraps a quotient of decimals beyond 64 bits. An INTERVAL is elapsed time here,
-in Spark days are the session's; AT TIME ZONE is SQL's, and Spark has none."""
+in Spark days are the session's; differences are in elapsed time, where Spark counts on the clock; a day beyond reach is
+an error, which Spark wraps; AT TIME ZONE is SQL's, and Spark has none."""
 
 
 def bound(text: str, zone: str) -> Expr:
@@ -244,9 +270,10 @@ def test_all_functions_are_drawn() -> None:
             for a in e.args:
                 yield from names(a)
 
-    texts = NUMBERS + CASTS + TEXTS + TIMES + OURS_ALONE
+    texts = NUMBERS + CASTS + TEXTS + UNDER_SPARKS_NAMES + TIMES + DAYS_AND_EPOCH + OURS_ALONE
     drawn = {n for t in texts for n in names(bound(t, "America/New_York"))}
-    assert drawn == FUNCTIONS - {"pair", "row", "only", "is_not_null"}  # which the planner makes
+    made = {"pair", "row", "only", "is_not_null"}  # by the planner
+    assert drawn == FUNCTIONS - made - {"field", "element", "size", "array_contains", "map_keys", "map_values"}
 
 
 SESSIONS = [(zone, ansi, ZONES[(i + turn) % len(ZONES)]) for turn, ansi in enumerate(("true", "false")) for i, zone in
@@ -256,7 +283,8 @@ SESSIONS = [(zone, ansi, ZONES[(i + turn) % len(ZONES)]) for turn, ansi in enume
 
 def case_list() -> list[tuple[str, str]]:
     """(text, zone of the query); what depends on no zone once."""
-    return [(t, "UTC") for t in NUMBERS + CASTS + TEXTS] + [(t, z) for t in TIMES + OURS_ALONE for z in ZONES]
+    timeless = [(t, "UTC") for t in NUMBERS + CASTS + TEXTS + UNDER_SPARKS_NAMES]
+    return timeless + [(t, z) for t in TIMES + DAYS_AND_EPOCH + OURS_ALONE for z in ZONES]
 
 
 def test_one_answer_everywhere(spark: Any, frame: Any) -> None:

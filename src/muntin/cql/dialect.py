@@ -21,6 +21,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from muntin.cql.durations import parse_span
+from muntin.cql.spark_names import PARSED_AS_CALLS
 
 WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM", "ISTREAM_RESTORE", "RSTREAM_RESTORE", "WSTREAM_RESTORE")
 RESTORED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
@@ -49,8 +50,8 @@ class CqlParseError(ParseError):
 
 class WindowSpec(exp.Expression):
     """A window as written. ``kind``: now, unbounded, range or rows. ``size`` and ``slide`` are number literals
-    (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``delay`` microseconds; ``partition`` the PARTITION BY
-    list."""
+    (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``delay`` microseconds; ``partition``: the
+    PARTITION BY list."""
 
     arg_types = {  # noqa: RUF012
         "kind": True, "size": False, "slide": False, "slide_kind": False, "delay": False, "partition": False,
@@ -85,7 +86,8 @@ class CqlParser(SparkParser):
         # not AT TIME ZONE: that gives what a clock shows
         k: v
         for k, v in SparkParser.FUNCTIONS.items()
-        if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT")  # whose letters would be translated
+        # DATE_FORMAT: whose letters would be translated
+        if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT") and k not in PARSED_AS_CALLS
     }
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:

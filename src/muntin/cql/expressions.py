@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates.registry import listed
-from muntin.cql import functions, instead, literals, nested
+from muntin.cql import functions, instead, literals, nested, spark_names
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
 from muntin.cql.dialect import WRAPPERS, WstreamCall
@@ -63,6 +63,10 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.SafeAdd: ("try_add", ("this", "expression")), exp.SafeSubtract: ("try_subtract", ("this", "expression")),
     exp.SafeMultiply: ("try_multiply", ("this", "expression")), exp.SafeDivide: ("try_divide", ("this", "expression")),
     exp.AtTimeZone: ("at_time_zone", ("this", "zone")),
+    exp.BitwiseAnd: ("bit_and", ("this", "expression")), exp.BitwiseOr: ("bit_or", ("this", "expression")),
+    exp.BitwiseXor: ("bit_xor", ("this", "expression")), exp.BitwiseNot: ("bit_not", ("this",)),
+    exp.RegexpLike: ("rlike", ("this", "expression")), exp.StrPosition: ("instr", ("this", "substr")),
+    exp.Reverse: ("reverse", ("this",)),
     exp.ArraySize: ("size", ("this",)), exp.ArrayContains: ("array_contains", ("this", "expression")),
     exp.MapContainsKey: ("map_contains_key", ("this", "key")), exp.MapKeys: ("map_keys", ("this",)),
     exp.ConvertTimezone: ("convert_timezone", ("source_tz", "target_tz", "timestamp")),
@@ -274,6 +278,9 @@ class ExprBinder:
     def _named(self, node: exp.Anonymous) -> Expr:
         name = str(node.this).lower()
         args = node.expressions
+        if name in spark_names.UNIT_FIRST and len(args) == 3 and isinstance(args[0], exp.Column | exp.Var):
+            unit = Literal(args[0].name, pa.string())
+            return functions.build(name, [unit, *(self.bind(a) for a in args[1:])])
         if name == "timestamp_micros" and len(args) == 1:
             value = self.bind(args[0])
             if isinstance(value, Literal) and isinstance(value.value, int):

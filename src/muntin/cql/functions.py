@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from muntin.cql import nested
+from muntin.cql import nested, spark_names
 from muntin.cql.coerce import coerce, common_type
 from muntin.cql.date_formats import date_format
 from muntin.cql.operators import (
@@ -257,6 +257,8 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "map_values": (1, 1, nested.map_values),
     **{name: (1, 1, part(name)) for name in DATE_PARTS + CLOCK_PARTS},
 }
+
+TABLE |= spark_names.TABLE
 
 NAMES = sorted([*TABLE, "date_trunc", "extract", "to_date"])
 """What messages name: the table, and the functions that syntax of their own brings."""

@@ -22,7 +22,7 @@ from muntin.cql.failures import advice, subject
 from muntin.cql.types import family, to_spark
 from muntin.cql.unparse import call_text, literal, quote, text_literal
 from muntin.plan.exprs import Call, Column, Expr, Literal
-from muntin.plan.failing import NOT_STRICT, any_may_fail, may_fail
+from muntin.plan.failing import MOST_DAYS, NOT_STRICT, any_may_fail, may_fail
 
 RAISED = ("muntin.core.errors.", "DataError: ")
 """Where a message of ``raise_error`` begins: one after the other. Apart they do not look like an error in the text of a
@@ -125,6 +125,13 @@ class SparkText:
                 return f"CASE WHEN {x[0]} IS NOT NULL THEN cardinality({x[0]}) END"
             case "hour" | "minute" | "second" if kinds[0].tz is not None:
                 return f"{e.fn}({_shown_by_clock(x[0], None)})"
+            case "add_days" if may_fail(e):
+                near = f"{x[1]} BETWEEN -{MOST_DAYS} AND {MOST_DAYS}"
+                return f"CASE WHEN {near} THEN date_add({x[0]}, {x[1]}) END"
+            case "ln" | "log10":
+                return f"CASE WHEN {x[0]} > 0.0D THEN {e.fn}({x[0]}) END"
+            case "concat_ws":
+                return f"concat_ws({', '.join(x)})"
             case "date_trunc":
                 return _truncated(e, x)
             case "add_months":

@@ -17,6 +17,7 @@ from muntin.plan.exprs import Agg, Call, Column, Expr, Literal
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>", "and": "AND", "or": "OR", "like": "LIKE",
+    "bit_and": "&", "bit_or": "|", "bit_xor": "^",
 }  # fmt: skip
 _PARTS = ("field", "element", "map_keys", "map_values")
 _TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod"}
@@ -124,6 +125,8 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
             return f"({texts[0]} AT TIME ZONE {texts[1]})"
         case "add_months":
             return f"({texts[0]} + INTERVAL '{texts[1].strip('()')}' MONTH)"
+        case "add_days":
+            return f"date_add({', '.join(texts)})"
         case "date_trunc":
             return f"date_trunc({texts[0]}, {texts[1]})"
         case _:

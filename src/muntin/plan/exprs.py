@@ -30,6 +30,13 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["only"]
     # strings
     + ["lower", "upper", "length", "concat", "substring", "trim", "ltrim", "rtrim", "replace", "like"]
+    # concat_ws(between, x, ...) without NULLs; rlike(s, pattern), regexp_extract(s, pattern, group), regexp_replace(s,
+    # pattern, by): patterns in the form of ``cql.regexes``; instr: the place of a part from 1, 0 for none
+    + ["concat_ws", "rlike", "regexp_extract", "regexp_replace", "reverse", "repeat", "lpad", "rpad", "instr"]
+    # doubles; ln and log10 are NULL of what is not above 0
+    + ["ln", "log10", "exp", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "bit_and", "bit_or", "bit_xor"]
+    # add_days(d, n), date_diff(end, start) in days; unix_micros(t), timestamp_micros(n)
+    + ["add_days", "date_diff", "unix_micros", "timestamp_micros"]
     # parts of a date (weeks are ISO 8601's; day 1 of a week is Sunday) and of the clock; date_trunc(unit, t)
     + ["year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear", "hour", "minute", "second"]
     + ["date_trunc"]

@@ -14,10 +14,14 @@ _T = pa.types
 
 NOT_STRICT = frozenset(
     ["and", "or", "is_null", "is_not_null", "eq_null_safe", "case", "only", "coalesce", "nullif", "greatest", "least"]
-    + ["in", "pair", "row", "try"]
+    + ["in", "pair", "row", "try", "concat_ws"]
 )
 """Functions that can have a value where an argument is NULL. The others are NULL there, and look at their arguments
 from left to right until one is."""
+
+
+MOST_DAYS = 3_660_000
+"""So many days can be added to a date."""
 
 
 def may_fail(call: Call) -> bool:
@@ -38,6 +42,11 @@ def may_fail(call: Call) -> bool:
             return _T.is_integer(call.type) and isinstance(digits, Literal) and (digits.value or 0) < 0
         case "floor" | "ceil":
             return bool(_T.is_floating(call.args[0].type) and _T.is_integer(call.type))
+        case "add_days":
+            days = call.args[1]
+            return not (isinstance(days, Literal) and abs(days.value or 0) <= MOST_DAYS)
+        case "timestamp_micros":
+            return False
         case "cast":
             return cast_may_fail(call.args[0].type, call.type)
         case _:

@@ -15,6 +15,7 @@ from muntin.core.errors import DataError
 from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.reference.casts import cast
 from muntin.reference.nested import NESTED
+from muntin.reference.spark_names import STRICT as SPARK_NAMES
 from muntin.reference.times import TIMES
 from muntin.reference.values import NAN, Failed, canonical, coerce, compare, is_nan
 
@@ -171,6 +172,7 @@ _SEE_NULL: dict[str, Callable[..., Any]] = {
     "greatest": _extreme(1),
     "least": _extreme(-1),
     "pair": lambda *xs: tuple(canonical(x) for x in xs),
+    "concat_ws": lambda by, *xs: None if by is None else by.join(x for x in xs if x is not None),
 }
 
 _TEST: dict[str, Callable[[int], bool]] = {
@@ -315,6 +317,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "rtrim": lambda _, s: s.rstrip(" "),
     "replace": lambda _, s, old, new: s.replace(old, new) if old else s,
     "like": _like,
+    **SPARK_NAMES,
     **TIMES,
     **NESTED,
 }

@@ -21,7 +21,7 @@ from muntin.plan.exprs import Call, Column, Expr, Literal
 from muntin.plan.failing import NOT_STRICT, may_fail
 from muntin.scalars import arithmetic as maths
 from muntin.scalars import calendar as times
-from muntin.scalars import nested, text
+from muntin.scalars import nested, spark_names, text
 from muntin.scalars.cast import cast_value, no_value_is_meant
 from muntin.scalars.cast_rules import Value, convert
 from muntin.scalars.clocks import clock
@@ -331,6 +331,7 @@ TABLE: Mapping[str, Function] = {
     **text.TABLE,
     **times.TABLE,
     **nested.TABLE,
+    **spark_names.TABLE,
     "eq": _compare(equal),
     "ne": _compare(lambda a, b: pc.invert(equal(a, b))),
     "lt": _compare(less),

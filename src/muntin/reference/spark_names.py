@@ -1,0 +1,87 @@
+"""Functions of Spark's, value by value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from muntin.reference.values import NAN, Failed, is_nan
+
+_MOST_DAYS = 3_660_000
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern that ends with the end of the text says so by backslash z, which Python calls Z."""
+    return re.compile(re.sub(r"\\.", lambda m: "\\Z" if m.group() == "\\z" else m.group(), text))
+
+
+def _extract(_: Any, text: str, pattern: str, group: int) -> str:
+    found = _pattern(pattern).search(text)
+    return "" if found is None else found.group(group) or ""
+
+
+def _angle(f: Callable[..., float]) -> Callable[..., float]:
+    def run(_: Any, *xs: Any) -> float:
+        values = [float(x) for x in xs]
+        if any(is_nan(x) for x in values):
+            return NAN
+        try:
+            return f(*values)
+        except ValueError:
+            return NAN
+        except OverflowError:
+            return math.inf
+
+    return run
+
+
+def _logarithm(f: Callable[[float], float]) -> Callable[..., Any]:
+    def run(_: Any, x: Any) -> Any:
+        x = float(x)
+        return x if is_nan(x) else f(x) if x > 0 else None
+
+    return run
+
+
+def _add_days(_: Any, day: int, more: int) -> int:
+    if abs(more) > _MOST_DAYS:
+        raise Failed(more)
+    return day + more
+
+
+def _signed(type_: Any, value: int) -> int:
+    """The value of so many bits as a number with a sign."""
+    bits = type_.bit_width
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+STRICT: dict[str, Callable[..., Any]] = {
+    "rlike": lambda _, s, p: _pattern(p).search(s) is not None,
+    "regexp_extract": _extract,
+    "regexp_replace": lambda _, s, p, by: _pattern(p).sub(lambda m: by, s),
+    "reverse": lambda _, s: s[::-1],
+    "repeat": lambda _, s, n: s * n,
+    "lpad": lambda _, s, n, by: s[:n].rjust(n, by),
+    "rpad": lambda _, s, n, by: s[:n].ljust(n, by),
+    "instr": lambda _, s, part: s.find(part) + 1,
+    "ln": _logarithm(math.log),
+    "log10": _logarithm(math.log10),
+    "exp": _angle(math.exp),
+    "sin": _angle(math.sin),
+    "cos": _angle(math.cos),
+    "tan": _angle(math.tan),
+    "asin": _angle(math.asin),
+    "acos": _angle(math.acos),
+    "atan": _angle(math.atan),
+    "atan2": _angle(lambda y, x: math.atan2(y + 0.0, x + 0.0)),
+    "bit_and": lambda t, a, b: _signed(t, a & b),
+    "bit_or": lambda t, a, b: _signed(t, a | b),
+    "bit_xor": lambda t, a, b: _signed(t, a ^ b),
+    "add_days": _add_days,
+    "date_diff": lambda _, end, start: end - start,
+    "unix_micros": lambda _, t: t,
+    "timestamp_micros": lambda _, n: n,
+}
