@@ -29,8 +29,6 @@ ONE = "FROM flights [NOW]"
         (f"SELECT DATE_FORMAT(ts, 'HH [mm]') AS x {ONE}", "DATE_FORMAT", "[ in the format"),
         (f"SELECT DATE_FORMAT(ts, 'HH ''x') AS x {ONE}", "DATE_FORMAT", "not closed"),
         (f"SELECT TO_CHAR(ts, 'YYYY') AS x {ONE}", "TO_CHAR", "DATE_FORMAT(t, 'yyyy-MM-dd HH:mm')"),
-        (f"SELECT DATE_ADD(day, 1) AS x {ONE}", "DATE_ADD", "INTERVAL 3 DAYS"),
-        (f"SELECT ADD_MONTHS(day, 1) AS x {ONE}", "ADD_MONTHS", "t + INTERVAL 1 MONTH"),
         (f"SELECT COUNT((origin, carrier)) AS x {ONE}", "COUNT", "COUNT(DISTINCT a, b)"),
         (f"SELECT COUNT(DISTINCT (origin, carrier)) AS x {ONE}", "COUNT", "COUNT(DISTINCT a, b)"),
         (f"SELECT COUNT(origin, carrier) AS x {ONE}", "COUNT", "FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)"),
@@ -58,7 +56,6 @@ ONE = "FROM flights [NOW]"
         (f"SELECT MODE(delay) AS x {ONE}", "MODE", "session.aggregate"),
         (f"SELECT STRING_AGG(origin, ',') AS x {ONE}", "STRING_AGG", "COLLECT(x)"),
         (f"SELECT CURRENT_TIMESTAMP AS x {ONE}", "CURRENT_TIMESTAMP", "event time"),
-        (f"SELECT TRUNC(day, 'MM') AS x {ONE}", "TRUNC", "CAST(DATE_TRUNC('MONTH', d) AS DATE)"),
     ],
 )
 def test_the_message_names_what_to_write(text: str, token: str, message: str) -> None:

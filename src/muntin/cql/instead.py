@@ -27,7 +27,6 @@ _ARRAYS = (
     "do that in the DataFrame that is registered, as in df.withColumn('tag', explode('tags')), or with columns = "
     "{ tag = \"explode(tags)\" } of a job file's stream"
 )
-_DAYS = "add to a timestamp, as in CAST(d AS TIMESTAMP) + INTERVAL 3 DAYS, and subtract two timestamps for an INTERVAL"
 _MONTHS = "add months as an INTERVAL, as in t + INTERVAL 1 MONTH, or group by DATE_TRUNC('MONTH', t)"
 _CLOCK = "a query has no clock but event time: column ts of a result is its instant, and FROM s [NOW] its newest rows"
 _OVER = (
@@ -57,16 +56,10 @@ _BY_NAME: Mapping[str, str] = {
         ("explode", "explode_outer", "posexplode", "inline", "named_struct", "struct", "array", "map", "split",
          "flatten", "transform"), _ARRAYS
     ),
-    **dict.fromkeys(("date_add", "dateadd", "date_sub", "datediff", "date_diff", "timestampadd"), _DAYS),
-    **dict.fromkeys(("timestampdiff", "timestamp_diff"), "subtract them, as in t2 - t1 > INTERVAL 5 MINUTES"),
-    **dict.fromkeys(("add_months", "months_between", "last_day", "next_day"), _MONTHS),
-    **dict.fromkeys(("trunc",), "write CAST(DATE_TRUNC('MONTH', d) AS DATE)"),
+    **dict.fromkeys(("timestamp_diff",), "write TIMESTAMPDIFF(unit, start, end), or subtract them for an INTERVAL"),
+    **dict.fromkeys(("months_between", "next_day"), _MONTHS),
     **dict.fromkeys(
         ("now", "current_timestamp", "current_date", "current_time", "localtimestamp", "curdate", "getdate"), _CLOCK
-    ),
-    **dict.fromkeys(
-        ("unix_timestamp", "to_unix_timestamp"),
-        "times are no numbers: compare them with times, and differences with an INTERVAL",
     ),
     **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "nth_value"), _RANKS),
     **dict.fromkeys(
