@@ -51,6 +51,11 @@ class Places:
         self._known[id] = tuple(s if k is None else k for k, s in zip(known, spreads, strict=True))
         return self._known[id]
 
+    def same(self, id: str, other: str) -> None:
+        """Vertex ``other`` is where ``id`` is, which does the same for the same rows."""
+        if id in self._known:
+            self._known.setdefault(other, self._known[id])
+
     def items(self) -> Iterable[tuple[str, tuple[Spread, ...]]]:
         return self._known.items()
 

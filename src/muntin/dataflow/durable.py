@@ -17,11 +17,13 @@ from typing import Literal as OneOf
 from muntin.core.errors import ConfigError, StoreError
 from muntin.core.time import instant_text
 from muntin.dataflow.builder import Places, Spread
-from muntin.dataflow.codec import decode, encode
+from muntin.dataflow.codec import CLASS, decode, encode
 from muntin.dataflow.explain.words import words_of
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
 from muntin.dataflow.sharing.rules import shared_graph
+from muntin.dataflow.sharing.window_joins import share_window_joins
+from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
 from muntin.optimizer.statistics import Statistics
@@ -165,17 +167,25 @@ def take_up(
     start = Start(batch, at, watermarks or {})
     places = Places((id, v.places) for id, v in before.vertices.items()) if before else Places()
     there = frozenset(before.vertices) if before else frozenset()
-    plans, notes, statistics = {}, {}, {}
+    plans: dict[str, QueryPlan] = {}
+    notes, statistics, settled = {}, {}, []
     for name, query in asked.items():
         old = before.queries.get(name) if before else None
         statistics[name] = Statistics.from_json(old.known) if old else known or Statistics()
-        plan = query.plan(places, statistics[name])
-        if old is not None and (new := _new(plan, there)):
-            plan, note = _gone_on(name, query, plan, old, new, on_change, start)
-            notes[name] = note
-        elif before is not None and (new := _new(plan, there)):
-            notes[name] = f"new: {len(new)} of its operators begin {_filling(plan, start)}"
-        plans[name] = plan
+        plans[name] = query.plan(places, statistics[name])
+        stored = None if old is None else _going_on(name, query, plans[name], old, there, on_change, start)
+        if stored is not None:
+            plans[name], notes[name] = stored
+            settled.append(name)
+    shared = share_window_joins(
+        list(plans.values()), places, known or Statistics(), [list(plans).index(n) for n in settled]
+    )
+    plans = dict(zip(plans, shared, strict=True))
+    if before is not None:
+        for name in plans.keys() - settled:
+            if new := _new(plans[name], there):
+                notes[name] = _begun(new, plans[name], start, name in before.queries)
+    notes = {n: notes[n] for n in plans if notes.get(n)}
     return TakenUp(plans, _durable(plans, asked, before, places, start, version, statistics), notes)
 
 
@@ -185,12 +195,24 @@ def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
     return [words_of(graph, i) for i in graph.stateful if graph.vertices[i].id not in known]
 
 
-def _gone_on(
-    name: str, asked: Asked, plan: QueryPlan, old: DurableQuery, new: list[str], on_change: OnChange, start: Start
-) -> tuple[QueryPlan, str]:
-    """The plan of a query that has vertices which were not there before, and a word to its user."""
+def _going_on(
+    name: str,
+    asked: Asked,
+    plan: QueryPlan,
+    old: DurableQuery,
+    there: frozenset[str],
+    on_change: OnChange,
+    start: Start,
+) -> tuple[QueryPlan, str] | None:
+    """The plan of a query that goes on, and a word to its user ("" for none); None where it begins anew, as a changed
+    one may under "refill". ``there``: vertices with state that the checkpoint has."""
+    new = _new(plan, there)
     if old.question == question_of(asked.bound):
-        return _stored(name, plan, old), "goes on with its plan as it was stored: the new one would begin anew"
+        if new:
+            return _stored(name, plan, old), "goes on with its plan as it was stored: the new one would begin anew"
+        return _stored(name, plan, old) if _shares(old) else plan, ""
+    if not new:
+        return plan, ""
     if on_change == "refuse":
         raise ConfigError(
             f"query {name!r} asks another question than at the checkpoint (then: {' '.join(old.text.split())}); "
@@ -198,7 +220,19 @@ def _gone_on(
             "(bounds, zone, origin, granule) back, give the new query another name, or start with "
             'on_change="refill" to let those windows fill from now on'
         )
-    return plan, f"changed: {len(new)} of its operators begin anew {_filling(plan, start)}: {'; '.join(new)}"
+    return None
+
+
+def _shares(old: DurableQuery) -> bool:
+    """Whether a stored plan reads a join that it shares with others: it goes on so, whoever else still does."""
+    return any(v["op"][CLASS] == Narrow.__name__ for v in old.plan["vertices"])
+
+
+def _begun(new: list[str], plan: QueryPlan, start: Start, changed: bool) -> str:
+    """A word to the user of a query that has operators which were not there before."""
+    if changed:
+        return f"changed: {len(new)} of its operators begin anew {_filling(plan, start)}: {'; '.join(new)}"
+    return f"new: {len(new)} of its operators begin {_filling(plan, start)}"
 
 
 def _filling(plan: QueryPlan, start: Start) -> str:

@@ -17,6 +17,7 @@ from muntin.operators.compute import Compute
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
+from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Materialize
 from muntin.operators.merge import Merge
@@ -138,6 +139,8 @@ def _shares_plainly(own: list[Vertex], known: frozenset[str]) -> bool:
                 continue
             case TimeWindow():
                 return False
+            case Narrow(parts=parts) if any(p.slides for p in parts):
+                return False
     stateful = [v for v in own if v.op.stateful]
     shown = (WindowJoin, GraphJoin, GroupAggregate, Materialize, TopRows)
     changes = all(getattr(v.op, "emit", "changes") == "changes" for v in stateful)
@@ -155,7 +158,7 @@ def _goes_by_windows(vertex: Vertex) -> bool:
             return origins is None and not passing
         case Materialize():
             return len(vertex.inputs) == 1
-    return isinstance(vertex.op, WindowJoin | Compute | Distinct | TopRows | Merge | Net)
+    return isinstance(vertex.op, WindowJoin | Narrow | Compute | Distinct | TopRows | Merge | Net)
 
 
 def columns_needed(source: Source) -> set[str]:

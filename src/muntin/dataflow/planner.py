@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.optimizer import optimize, settled
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.nodes import BoundQuery
@@ -21,12 +22,13 @@ def plan_query(query: BoundQuery, places: Places | None = None, known: Statistic
 
 
 def plan_queries(queries: Iterable[BoundQuery]) -> list[QueryPlan]:
-    """The plans of queries that run together: what several share is laid out as the first one asks.
+    """The plans of queries that run together: what several share is laid out as the first one asks, joins that differ
+    in their windows and selections alone are one where that costs less.
 
     Raises UnsupportedError for what this version cannot run.
     """
     places = Places()
-    return [plan_query(q, places) for q in queries]
+    return share_window_joins([plan_query(q, places) for q in queries], places, Statistics())
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

@@ -18,7 +18,9 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange
 from muntin.dataflow.explain import Form
 from muntin.dataflow.sharing.rules import shared_graph
+from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.local.history import fill
+from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
@@ -410,7 +412,8 @@ class Session:
             if not self.queries:
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
-            graph = shared_graph([q.plan(places) for q in self.queries.values()])
+            plans = [q.plan(places) for q in self.queries.values()]
+            graph = shared_graph(share_window_joins(plans, places, Statistics()))
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)

@@ -58,6 +58,7 @@ def _vertex(v: VertexRecord) -> dict[str, Any]:
         "measured": None if v.measured is None else asdict(v.measured),
         "join": list(v.join),
         "layout": v.layout,
+        "shared": v.shared,
     }
 
 

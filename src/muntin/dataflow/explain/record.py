@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from muntin.dataflow.explain.joins import join_lines
 from muntin.dataflow.explain.layout import layout_note
 from muntin.dataflow.explain.patterns import patterns_of
+from muntin.dataflow.explain.sharing import sharing_note
 from muntin.dataflow.explain.words import Render, input_names, input_title, show_of
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Here, route_text
@@ -48,7 +49,7 @@ class Taken:
 class VertexRecord:
     """A vertex. ``keeps``: what it remembers, "" for nothing, in panes of ``pane`` microseconds (None: merged by size
     alone). ``queries``: the names of those that use it. ``join``: what a join measured, and its orders. ``layout``:
-    what of its layout a query did not ask for."""
+    what of its layout a query did not ask for. ``shared``: which joins a shared one stands for."""
 
     number: int
     id: str
@@ -64,6 +65,7 @@ class VertexRecord:
     measured: Counter | None = None
     join: tuple[str, ...] = ()
     layout: str = ""
+    shared: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _vertex(
         _takes(graph, number, patterns), patterns[number], keeps, graph.hints[number].pane if ends else None,
         v.names, tuple(queries[q] for q in sorted(graph.used_by[number])),
         None if run is None or v.is_source else run.of(number), _join(graph, number, run),
-        layout_note(graph, number, queries),
+        layout_note(graph, number, queries), sharing_note(graph, number, queries),
     )  # fmt: skip
 
 

@@ -86,6 +86,8 @@ def _vertex(v: VertexRecord, several: bool) -> Iterator[str]:
         yield f"           for: {', '.join(v.queries)}"
     if v.keeps:
         yield f"           keeps: {keeps_text(v)}"
+    if v.shared:
+        yield f"           shared: {v.shared}"
     if v.layout:
         yield f"           layout: {v.layout}"
     if v.measured is not None:

@@ -1,0 +1,40 @@
+"""What EXPLAIN says of a join that stands for several: whose it is, and what that saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muntin.core.spans import span_text
+from muntin.dataflow.graph import Graph
+from muntin.operators.joins.narrow import Narrow
+from muntin.operators.time_window import TimeWindow
+from muntin.plan.windows import Range
+
+
+def sharing_note(graph: Graph, number: int, queries: Sequence[str]) -> str:
+    """Of a join whose results are narrowed for several joins: how many it stands for, for which queries, and how long
+    its rows are held instead of how long those of all would be; "" where it is no such join. ``queries``: the names of
+    the graph's plans."""
+    readers = [i for i, v in enumerate(graph.vertices) if any(e.vertex == number for e in v.inputs)]
+    narrowed = [i for i in readers if isinstance(graph.vertices[i].op, Narrow)]
+    if not narrowed or len(narrowed) < len(readers):
+        return ""
+    held = [_length(graph.vertices[e.vertex].op) for e in graph.vertices[number].inputs]
+    apart = [[_length(p.window) for p in graph.vertices[i].op.parts] for i in narrowed]  # type: ignore[attr-defined]
+    whose = ", ".join(queries[q] for q in sorted(graph.used_by[number]))
+    if len(narrowed) == 1:
+        return f"one join for {whose}, as wide as it was for queries that are gone"
+    rows = " and ".join(
+        f"{span_text(own)} of rows instead of {span_text(sum(x))}"
+        for own, x in zip(held, zip(*apart, strict=True), strict=True)
+    )
+    return f"one join in place of {len(narrowed)}, for {whose}: it keeps {rows}"
+
+
+def _length(op: object) -> int:
+    match op:
+        case TimeWindow(window=Range(length=int(length))):
+            return length
+        case TimeWindow(options=options):
+            return options.granule
+    return 0

@@ -1,0 +1,63 @@
+"""A plan with some of its vertices made by others: new vertices take their place, what stands above is named anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from muntin.dataflow.builder import Places
+from muntin.dataflow.graph import Edge, QueryPlan, Vertex, vertex_id
+from muntin.dataflow.sharing.joined_windows import domain_of
+
+Build = Callable[[int], list[Vertex]]
+"""Makes the vertices that give what another one gave, the last of them in its place; their numbers begin with the one
+given."""
+
+
+def with_vertices(plan: QueryPlan, made: Mapping[int, Build], places: Places) -> QueryPlan | None:
+    """The plan with the vertices of ``made`` (by number) in place of its own; what nobody reads any more is left out.
+
+    Vertices above have other ids, since they have other inputs, and stay where they are (``places``). None where an id
+    cannot be told: a vertex shares its time with streams that are not its own.
+    """
+    vertices: list[Vertex] = []
+    place: list[int] = []
+    for number, v in enumerate(plan.vertices):
+        if number in made:
+            vertices += made[number](len(vertices))
+        else:
+            named = _renamed(plan.vertices, v, vertices, place)
+            if named is None:
+                return None
+            vertices.append(named)
+            if v.op.stateful and named.id != v.id:
+                places.same(v.id, named.id)
+        place.append(len(vertices) - 1)
+    kept, root = _merged(vertices, place[plan.root])
+    return replace(plan, vertices=kept, root=root)
+
+
+def _renamed(before: Sequence[Vertex], v: Vertex, vertices: Sequence[Vertex], place: Sequence[int]) -> Vertex | None:
+    domain = domain_of(before, v)
+    if domain is None:
+        return None
+    inputs = tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)
+    return replace(v, inputs=inputs, id=vertex_id(v.op, [vertices[e.vertex].id for e in inputs], domain))
+
+
+def _merged(vertices: Sequence[Vertex], root: int) -> tuple[tuple[Vertex, ...], int]:
+    """What the root reads, directly or through others, equal vertices once."""
+    wanted = {root}
+    for i in reversed(range(root + 1)):
+        if i in wanted:
+            wanted |= {e.vertex for e in vertices[i].inputs}
+    place: dict[int, int] = {}
+    known: dict[Vertex, int] = {}
+    kept: list[Vertex] = []
+    for i in sorted(wanted):
+        v = replace(vertices[i], inputs=tuple(Edge(place[e.vertex], e.route) for e in vertices[i].inputs))
+        if v not in known:
+            known[v] = len(kept)
+            kept.append(v)
+        place[i] = known[v]
+    return tuple(kept), place[root]

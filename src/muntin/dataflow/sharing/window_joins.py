@@ -1,0 +1,162 @@
+"""Joins of one signature become one join of the longest windows, and a ``Narrow`` a query (Hammad et al., 2.2, 4.5).
+
+Which joins come together is decided by cost: selections of several queries are pulled above a shared join (their 2.1;
+rows that only one of them wants are joined for all) where that costs less than joining apart, and stay below otherwise.
+A join that runs already stays as it is: a new query reads it if it covers what the query asks, and has its own
+otherwise. So state never has to be laid out anew, and dropping the query with the longest window changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from muntin.dataflow.builder import Places
+from muntin.dataflow.graph import Edge, QueryPlan, Vertex, vertex_id
+from muntin.dataflow.sharing.join_costs import JoinFlow, flow_alone, flow_shared, joining_cost
+from muntin.dataflow.sharing.joined_windows import JoinedWindows, joined_windows, joins_of
+from muntin.dataflow.sharing.rewriting import Build, with_vertices
+from muntin.dataflow.sharing.shared_join import (
+    SharedJoin,
+    covers,
+    host_of,
+    merged,
+    names_of,
+    narrow_of,
+    register,
+    vertices_of,
+)
+from muntin.operators.joins.narrow import Narrow
+from muntin.optimizer.statistics import Statistics
+
+
+def share_window_joins(
+    plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = ()
+) -> list[QueryPlan]:
+    """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
+    they are, whose shared joins others may read."""
+    old = {n: p for n, p in enumerate(plans) if n in settled}
+    running = {v.id for p in old.values() for v in p.vertices}
+    fresh = [j for j in joins_of({n: p for n, p in enumerate(plans) if n not in settled}) if j.id not in running]
+    groups: dict[Hashable, list[JoinedWindows]] = {}
+    for join in fresh:
+        groups.setdefault(join.signature, []).append(join)
+    hosts = _hosts(old)
+    chosen: dict[int, dict[int, SharedJoin]] = {}
+    for signature, joins in groups.items():
+        for cluster in _clusters(joins, hosts.get(signature, []), known):
+            for join in cluster.joins if cluster.shared else ():
+                chosen.setdefault(join.plan, {})[join.vertex] = cluster.join
+    return _rewritten(plans, chosen, places)
+
+
+def _hosts(plans: Mapping[int, QueryPlan]) -> dict[Hashable, list[SharedJoin]]:
+    """The shared joins that run, by signature."""
+    found: dict[Hashable, dict[str, SharedJoin]] = {}
+    for plan in plans.values():
+        for v in plan.vertices:
+            join = joined_windows(plan, v.inputs[0].vertex) if isinstance(v.op, Narrow) else None
+            if join is not None:
+                found.setdefault(join.signature, {}).setdefault(join.id, host_of(join))
+    return {s: list(joins.values()) for s, joins in found.items()}
+
+
+@dataclass
+class _Cluster:
+    """Joins that come together. ``host``: the running join that they read (None: one of their own)."""
+
+    join: SharedJoin
+    flow: JoinFlow
+    host: bool
+    joins: list[JoinedWindows] = field(default_factory=list)
+    flows: dict[str, JoinFlow] = field(default_factory=dict)
+    """What each of them would do alone, by id."""
+
+    @property
+    def shared(self) -> bool:
+        return self.host or len(self.flows) > 1
+
+    @property
+    def cost(self) -> float:
+        """Of a join of its own and of all that read it."""
+        if len(self.flows) == 1:
+            return next(iter(self.flows.values())).alone
+        return self.flow.alone + sum(joining_cost(self.flow, f) for f in self.flows.values())
+
+    def with_join(self, join: JoinedWindows, own: JoinFlow, known: Statistics) -> _Cluster:
+        """The cluster with one more join."""
+        joins, flows = [*self.joins, join], {**self.flows, join.id: own}
+        if self.host or join.id in self.flows:
+            return replace(self, joins=joins, flows=flows)
+        made = merged(joins)
+        return _Cluster(made, flow_shared(made, known), False, joins, flows)
+
+
+def _clusters(joins: Sequence[JoinedWindows], hosts: Sequence[SharedJoin], known: Statistics) -> list[_Cluster]:
+    """Who shares with whom: each join, those with most results first, goes where it saves most, or stays alone."""
+    flows = {j.id: flow_alone(j, known) for j in joins}
+    clusters = [_Cluster(h, flow_shared(h, known), True) for h in hosts]
+    for join in sorted(joins, key=lambda j: (-flows[j.id].results, j.id)):
+        own = flows[join.id]
+        options = [(saved, n) for n, c in enumerate(clusters) if (saved := _saved(c, join, own, known)) > 0]
+        if options:
+            best = max(options, key=lambda o: (o[0], -o[1]))[1]
+            clusters[best] = clusters[best].with_join(join, own, known)
+        else:
+            made = merged([join])
+            clusters.append(_Cluster(made, flow_shared(made, known), False, [join], {join.id: own}))
+    return clusters
+
+
+def _saved(cluster: _Cluster, join: JoinedWindows, own: JoinFlow, known: Statistics) -> float:
+    """What it saves that a join comes to a cluster."""
+    if join.id in cluster.flows:
+        return own.alone
+    if cluster.host:
+        return own.alone - joining_cost(cluster.flow, own) if covers(cluster.join, join) else 0.0
+    return cluster.cost + own.alone - cluster.with_join(join, own, known).cost
+
+
+def _rewritten(
+    plans: Sequence[QueryPlan], chosen: Mapping[int, Mapping[int, SharedJoin]], places: Places
+) -> list[QueryPlan]:
+    """The plans with the shared joins in them. One whose operators would then be laid out otherwise than another has
+    them stays as it is."""
+    found = list(plans)
+    others = [p for n, p in enumerate(plans) if n not in chosen]
+    laid_out = {v.id: _inputs(p, v) for p in others for v in p.vertices if v.op.stateful}
+    for number, joins in chosen.items():
+        plan = plans[number]
+        builds = {v: _build(plan, joined_windows(plan, v, number), shared, places) for v, shared in joins.items()}
+        made = with_vertices(plan, builds, places)
+        if made is None:
+            continue
+        own = {v.id: _inputs(made, v) for v in made.vertices if v.op.stateful}
+        if all(laid_out.get(id, inputs) == inputs for id, inputs in own.items()):
+            found[number] = made
+            laid_out |= own
+    return found
+
+
+def _inputs(plan: QueryPlan, v: Vertex) -> tuple[object, ...]:
+    """Whose rows a vertex gets, and how they reach it."""
+    return tuple((plan.vertices[e.vertex].id, e.route, _sent(plan, e)) for e in v.inputs)
+
+
+def _sent(plan: QueryPlan, edge: Edge) -> object:
+    return tuple(e.route for e in plan.vertices[edge.vertex].inputs)
+
+
+def _build(plan: QueryPlan, join: JoinedWindows | None, shared: SharedJoin, places: Places) -> Build:
+    """Makes a shared join's vertices and what narrows its results."""
+    assert join is not None
+    v = plan.vertices[join.vertex]
+
+    def build(first: int) -> list[Vertex]:
+        made = vertices_of(shared, first, names_of(shared, [join]))
+        op = narrow_of(shared, join)
+        id = vertex_id(op, [made[-1].id], join.domain)
+        register(places, made[-1], [*[made[0]] * first, *made])
+        return [*made, replace(v, id=id, op=op, inputs=(Edge(first + len(made) - 1),))]
+
+    return build
