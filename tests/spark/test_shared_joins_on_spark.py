@@ -40,7 +40,7 @@ def test_a_shared_join_on_spark_answers_as_each_alone(
             session.sql(TEXTS[name], name=name).write("parquet", str(tmp_path / name))
         if "wide" in names:
             assert "one join in place of 3, for wide, narrow, part" in session.explain()
-        session.start(str(tmp_path / "cp"), trigger={"availableNow": True}).await_termination()
+        session.start(str(tmp_path / "cp"), "available_now").await_termination()
         for n, source in feeds.items():
             source.put(*tables[n][3:])
     for name, text in TEXTS.items():
