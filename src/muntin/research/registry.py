@@ -15,6 +15,7 @@ _JOINS = "muntin.research.joins"
 _HARVEST = "muntin.research.harvest"
 
 _STATIC = "muntin.research.static"
+_SHARED = "muntin.research.shared_joins"
 
 MODULES: dict[str, str] = {
     **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
@@ -23,6 +24,7 @@ MODULES: dict[str, str] = {
     **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
     **{f"A{n}": f"{_STATIC}.a{n:02d}" for n in range(1, 14)},
     **{f"J{n}": f"{_HARVEST}.j{n:02d}" for n in range(1, 20)},
+    **{f"H{n}": f"{_SHARED}.h{n:02d}" for n in range(1, 16)},
 }
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 

@@ -1,0 +1,96 @@
+"""The product's own shared joins: queries that differ in their windows, together and each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pyarrow as pa
+
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.engine.meter import Meter
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.join_graph import GraphJoin
+from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.window_join import WindowJoin
+from muntin.plan.catalog import Catalog, Stream
+
+SECOND = 1_000_000
+SCHEMA = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), id=pa.int64())
+CATALOG = Catalog(tuple(Stream(n, SCHEMA, "ts", order=i) for i, n in enumerate("AB")))
+HASH, LOOPS = "a.k = b.k", "ABS(a.k - b.k) < 1"
+
+Batches = list[dict[str, pa.Table]]
+
+
+def text(window: int, on: str = HASH) -> str:
+    """Pairs within so many seconds, in the order in which they come."""
+    source = f"FROM A [RANGE {window} SECONDS] a, B [RANGE {window} SECONDS] b"
+    return f"Istream(SELECT a.id AS x, b.id AS y {source} WHERE {on})"
+
+
+def plans_of(texts: Sequence[str], together: bool) -> list[QueryPlan]:
+    """The plans of queries that run together, or each by itself."""
+    bound = [bind(t, CATALOG) for t in texts]
+    return plan_queries(bound) if together else [plan_query(b) for b in bound]
+
+
+def draw_batches(rng: Random, batches: int, rows: int, keys: int) -> Batches:
+    """Rows of both streams, two seconds a batch, each at a time of its own."""
+    found, number = [], 0
+    for low in range(0, 2 * batches, 2):
+        times = sorted(rng.sample(range(low * SECOND, (low + 2) * SECOND), 2 * rows))
+        sides = [rng.randint(0, 1) for _ in times]
+        batch = {}
+        for side, name in enumerate("AB"):
+            own = [t for t, s in zip(times, sides, strict=True) if s == side]
+            ids = list(range(number, number + len(own)))
+            number += len(own)
+            columns = {"ts": own, "k": [rng.randrange(keys) for _ in own], "id": ids}
+            batch[name] = pa.table(columns, SCHEMA.to_arrow())
+        found.append(batch)
+    return found
+
+
+def streams_of(plans: list[QueryPlan], batches: Batches, meter: Meter | None = None) -> list[list[tuple[object, ...]]]:
+    """The rows of each query, in order of time (pairs that are there at once by their values)."""
+    pipeline = LocalPipeline(plans, 1, meter)
+    found: list[list[tuple[object, ...]]] = [[] for _ in plans]
+    for tables in [*(pipeline.push_all(b) for b in batches), pipeline.finish_all()]:
+        for rows, table in zip(found, tables, strict=True):
+            rows += sorted((tuple(r.values()) for r in table.to_pylist()), key=lambda r: (r[-1], r[:-1]))
+    return found
+
+
+def differing_queries(cases: int) -> tuple[int, int, int]:
+    """(queries, shared joins, queries that answer otherwise than alone) of random groups."""
+    queries, joins, differing = 0, 0, 0
+    for seed in range(cases):
+        rng = Random(f"H1 product {seed}")
+        texts = [text(w) for w in rng.sample(range(1, 20), rng.randint(2, 7))]
+        batches = draw_batches(rng, 12, 8, 3)
+        plans = plans_of(texts, True)
+        together = streams_of(plans, batches)
+        own = [streams_of(plans_of([t], False), batches)[0] for t in texts]
+        queries += len(texts)
+        graph = Graph.of(plans)
+        joins += len({v.inputs[0].vertex for v in graph.vertices if isinstance(v.op, Narrow)})
+        differing += sum(a != b for a, b in zip(together, own, strict=True))
+    return queries, joins, differing
+
+
+def output_share(on: str, batches: Batches) -> tuple[float, int]:
+    """(share of giving out results and telling whose they are in the operations of a shared join and its queries,
+    rows of state looked at), as the meter counts them."""
+    meter = Meter()
+    plans = plans_of([text(w, on) for w in (2, 6, 12)], True)
+    streams_of(plans, batches, meter)
+    graph = Graph.of(plans)
+    joins = [i for i, v in enumerate(graph.vertices) if isinstance(v.op, WindowJoin | GraphJoin)]
+    narrows = [i for i, v in enumerate(graph.vertices) if isinstance(v.op, Narrow)]
+    found = meter.of(joins[0])
+    given = found.rows_out + sum(meter.of(i).work for i in narrows)
+    return given / (found.work + sum(meter.of(i).work for i in narrows)), found.looked

@@ -1,0 +1,102 @@
+"""Response times of the three policies on streams of section 5: one run for each policy, over the same rows.
+
+The machine is as fast as makes the join busy for a given share of the time (``load``): the document's own machine kept
+up with 100 rows a second of each stream by hash and 15 by nested loops, and its load is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.research.harness import Setting
+from muntin.research.shared_joins.workload import TABLE_1, Access, arrivals_of, rows_work
+from muntin.scheduling.policies import POLICIES
+from muntin.scheduling.slice_clock import Responses, play
+from muntin.scheduling.slices import sizes_of
+
+NAMES = ("lwo", "swf", "greedy")
+HASH_RATE, NLJ_RATE = 100.0, 15.0
+"""Rows a second of each stream (5.1.1, 5.1.2)."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """``windows`` of Table 1's name; ``access``; ``load``; expected size of bursts; ``rows``: new rows a run; ``rate``:
+    rows a second of each stream; ``as_fast_as``: the access at whose speed the machine is (its load is ``load``)."""
+
+    windows: str
+    load: float
+    rows: int
+    access: Access = "hash"
+    burst: float = 1.0
+    rate: float = HASH_RATE
+    as_fast_as: Access | None = None
+    seeds: tuple[int, ...] = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Found:
+    """By policy, over all seeds: mean response by window in seconds (``mean``), the longest (``most``); the most outers
+    that waited, or whose results were held, at a time."""
+
+    mean: Mapping[str, NDArray[np.float64]]
+    most: Mapping[str, NDArray[np.float64]]
+    waiting: Mapping[str, int]
+    held: Mapping[str, int]
+    arrived: Mapping[str, int]
+    """The most rows that arrived within a longest response."""
+
+    def over_windows(self, policy: str) -> float:
+        """The unweighted mean of the windows' means."""
+        return float(self.mean[policy].mean())
+
+
+@cache
+def measured(study: Study) -> Found:
+    """Play the study; equal ones are played once."""
+    windows = TABLE_1[study.windows]
+    runs: dict[str, list[Responses]] = {p: [] for p in NAMES}
+    arrived = dict.fromkeys(NAMES, 0)
+    for seed in study.seeds:
+        rows = arrivals_of(study.rows, study.rate, max(windows), seed, study.burst)
+        work, results = rows_work(rows, windows, study.access)
+        paced = work if study.as_fast_as is None else rows_work(rows, windows, study.as_fast_as)[0]
+        speed = float(paced.sum()) / rows.span / study.load
+        come = rows.times[rows.first :]
+        for p in NAMES:
+            found = play(POLICIES[p], sizes_of(windows), come, work, results, speed)
+            runs[p].append(found)
+            arrived[p] = max(arrived[p], most_within(come, float(found.most.max())))
+    return Found(
+        {p: np.mean([r.mean for r in rs], axis=0) for p, rs in runs.items()},
+        {p: np.max([r.most for r in rs], axis=0) for p, rs in runs.items()},
+        {p: max(r.waiting for r in rs) for p, rs in runs.items()},
+        {p: max(r.held for r in rs) for p, rs in runs.items()},
+        arrived,
+    )
+
+
+def most_within(times: NDArray[np.float64], span: float) -> int:
+    """The most arrivals in any interval of this length."""
+    ends = np.searchsorted(times, times + span, side="right")
+    return int((ends - np.arange(len(times))).max())
+
+
+def rows_of(setting: Setting) -> int:
+    """New rows of both streams a run: 20,000 (the document: 100,000), 4,000 in the small form."""
+    return 4_000 if setting.smoke else 20_000
+
+
+def seeds_of(setting: Setting) -> tuple[int, ...]:
+    """One run in the small form."""
+    return (1,) if setting.smoke else (1, 2, 3)
+
+
+def told(values: NDArray[np.float64]) -> str:
+    """Milliseconds by window."""
+    return ", ".join(f"{1e3 * v:.3g}" for v in values)
