@@ -8,14 +8,12 @@ has done a slice, else as soon as they may: while it scans, or when the outer be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from muntin.scheduling.slices import Policy, Unit
 
 
-@dataclass(frozen=True)
-class Release:
+class Release(NamedTuple):
     """Results of ``outer`` in slices ``first`` to ``last`` leave for query number ``query`` (from 0, by window).
     ``streamed``: those of the last slice have left one by one while it was scanned."""
 
@@ -38,31 +36,35 @@ class Router:
 
     def done(self, unit: Unit) -> list[Release]:
         """What leaves since a unit is done. Units of a slice come in the order of their outers."""
-        reached = list(self.done_outers)
         self.done_outers[unit.slice] += 1
-        return list(self._held(unit) if self.policy.holds else self._free(unit, reached))
+        return self._held(unit) if self.policy.holds else self._free(unit)
 
-    def _held(self, unit: Unit) -> Iterator[Release]:
+    def _held(self, unit: Unit) -> list[Release]:
         """Of the outer that has done a slice alone, to those who wait for nobody before it."""
+        left = []
         for query in range(unit.slice, len(self._sent)):
             if self.done_outers[query] >= unit.outer:
-                _, first = self._sent[query] if self._sent[query][0] == unit.outer else (0, 0)
-                yield Release(query, unit.outer, first, unit.slice, False)
+                outer, first = self._sent[query]
+                left.append(Release(query, unit.outer, first if outer == unit.outer else 0, unit.slice, False))
                 self._sent[query] = (unit.outer, unit.slice + 1)
+        return left
 
-    def _free(self, unit: Unit, reached: list[int]) -> Iterator[Release]:
+    def _free(self, unit: Unit) -> list[Release]:
+        """Of the outer that has done a slice, to those whose streams have come to it; and where that ends its window,
+        of the outers behind it what they have done."""
+        left = []
         for query in range(unit.slice, len(self._sent)):
             outer, first = self._sent[query]
-            while outer <= self.done_outers[query]:
-                last = min(self._slices_done(outer) - 1, query)
-                if last >= first:
-                    own = outer == unit.outer and last == unit.slice and reached[query] == outer
-                    yield Release(query, outer, first, last, own)
-                if last < query:
-                    first = max(first, last + 1)
-                    break
-                outer, first = outer + 1, 0
+            if outer != unit.outer:
+                continue
+            left.append(Release(query, outer, first, unit.slice, True))
+            first = unit.slice + 1
+            while first > query:
+                outer, first = outer + 1, min(self._slices_done(outer + 1), query + 1)
+                if first:
+                    left.append(Release(query, outer, 0, first - 1, False))
             self._sent[query] = (outer, first)
+        return left
 
     def _slices_done(self, outer: int) -> int:
         """How many slices an outer has done."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 Order = Callable[[Sequence[float]], tuple[int, ...]]
 """From the sizes of the slices the order in which their queues are served; the first that is not empty is."""
@@ -26,8 +27,7 @@ class Policy:
     holds: bool = False
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """Outer number ``outer`` (by arrival) against slice number ``slice``, both from 0."""
 
     outer: int

@@ -33,6 +33,8 @@ def judge(means: Means) -> tuple[Check, ...]:
         Check(
             "SWF < LWO for Mostly-Small alone", f"SWF < LWO for {', '.join(second) or 'none'}",
             second == ["Mostly-Small"],
+            "Uniform is nearly a tie at this load, and turns with it: SWF's mean is "
+            f"{means['Uniform']['swf'] / means['Uniform']['lwo']:.2f} of LWO's",
         ),
         Check(
             "LWO varies <= 25 % over the distributions", f"LWO varies {spread:.0%}", spread <= 0.25,
