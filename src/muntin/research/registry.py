@@ -15,16 +15,15 @@ _JOINS = "muntin.research.joins"
 _HARVEST = "muntin.research.harvest"
 
 _STATIC = "muntin.research.static"
-_SHARED = "muntin.research.shared_joins"
 
 MODULES: dict[str, str] = {
+    **{f"H{n}": f"muntin.research.shared_joins.h{n:02d}" for n in range(1, 16)},
     **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
     **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
     **{f"T{n}": f"muntin.research.periodic.t{n}" for n in range(62, 69)},
     **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
     **{f"A{n}": f"{_STATIC}.a{n:02d}" for n in range(1, 14)},
     **{f"J{n}": f"{_HARVEST}.j{n:02d}" for n in range(1, 20)},
-    **{f"H{n}": f"{_SHARED}.h{n:02d}" for n in range(1, 16)},
 }
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 

@@ -47,7 +47,7 @@ def violations(cases: int) -> tuple[int, int, int]:
 
 def run(setting: Setting) -> Outcome:
     """Random cases, and the product's queries."""
-    compared, wrong, outside = violations(40 if setting.smoke else 400)
+    compared, wrong, outside = violations(12 if setting.smoke else 400)
     queries, joins, differing = differing_queries(3 if setting.smoke else 20)
     return Outcome(
         (

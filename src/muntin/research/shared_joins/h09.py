@@ -52,8 +52,8 @@ def _uniform(m: Means) -> Check:
     return Check(
         "(iv) Uniform: SWF and Greedy within 25 %, Greedy better for w7",
         f"within {near:.0%}, w7 {better:.0%} better", near <= 0.25 and better > 0,
-        "under Greedy results leave while their outer scans, for every window, under SWF when it has scanned: half of a "
-        f"scan, which is much where the wait is short (w2 {told(m['greedy'][1:2])} against {told(m['swf'][1:2])} ms)",
+        "results leave while their outer scans under Greedy, for every window, and when it has scanned under SWF: half "
+        f"of a scan, which is much where the wait is short (w2 {told(m['greedy'][1:2])} and {told(m['swf'][1:2])} ms)",
     )  # fmt: skip
 
 

@@ -88,8 +88,8 @@ def most_within(times: NDArray[np.float64], span: float) -> int:
 
 
 def rows_of(setting: Setting) -> int:
-    """New rows of both streams a run: 20,000 (the document: 100,000), 4,000 in the small form."""
-    return 4_000 if setting.smoke else 20_000
+    """New rows of both streams a run: 20,000 (the document: 100,000), 3,000 in the small form."""
+    return 3_000 if setting.smoke else 20_000
 
 
 def seeds_of(setting: Setting) -> tuple[int, ...]:
