@@ -3,11 +3,12 @@ from __future__ import annotations
 import io
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from muntin.cli import running
-from muntin.core.errors import DataError
+from muntin.core.errors import ConfigError, DataError
 
 
 class FakeRun:
@@ -82,3 +83,30 @@ def test_end_and_failure() -> None:
         assert running.attend(FakeRun(3), asked, out) == 0
         assert running.attend(FakeRun(2, DataError("row 7 is bad")), asked, out) == 1
     assert out.getvalue().endswith("\nmuntin: the pipeline failed: row 7 is bad\n")
+
+
+def test_the_console_s_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, out, asked = FakeRun(1), io.StringIO(), []
+
+    def ui(*arguments: object) -> SimpleNamespace:
+        asked.append(arguments)
+        return SimpleNamespace(url="http://127.0.0.1:4680/?token=t")
+
+    run.ui = ui  # type: ignore[attr-defined]
+    running.serve(run, "127.0.0.1", None, out)
+    monkeypatch.setenv("MUNTIN_UI_TOKEN", "mine")
+    running.serve(run, "10.0.0.1", 80, out)
+    assert out.getvalue().splitlines()[0] == "muntin: console at http://127.0.0.1:4680/?token=t"
+    assert asked == [("127.0.0.1", None, None), ("10.0.0.1", 80, "mine")] and not run.stopped
+
+
+def test_a_run_without_the_console_that_was_asked_for_is_stopped() -> None:
+    run = FakeRun(1)
+
+    def ui(*arguments: object) -> None:
+        raise ConfigError("the console cannot listen on 127.0.0.1, port 80")
+
+    run.ui = ui  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="cannot listen"):
+        running.serve(run, "127.0.0.1", 80, io.StringIO())
+    assert run.stopped

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,22 @@ def test_reports_add_up_over_tasks_and_batches() -> None:
     assert not since_then(run, {})
 
 
+def check_console(console: Any) -> None:
+    """What a browser and Prometheus get of the run below, then the end of the console."""
+
+    def get(path: str) -> str:
+        with urllib.request.urlopen(f"{console.address}{path}?token={console.token}", timeout=20) as answer:
+            return str(answer.read().decode())
+
+    whole = json.loads(get("api/run"))
+    assert whole["state"] == "ended" and whole["error"] is None and whole["run"]["rows"] == 600
+    assert {s["name"]: s["rows"] for s in whole["streams"]} == {"a": 300, "b": 300}
+    assert whole["queries"][0]["sink"] == "memory" and len(json.loads(get("api/results/j"))["rows"]) == 200
+    assert "be read back" in json.loads(get("api/results/f"))["note"]
+    assert 'muntin_stream_rows_total{stream="a"} 300.0' in get("metrics")
+    console.close()
+
+
 @pytest.mark.spark
 def test_a_run_counts_by_vertex_and_spark_sees_it(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path
@@ -40,9 +58,13 @@ def test_a_run_counts_by_vertex_and_spark_sees_it(
     session.sql(JOIN, name="j").write()
     session.sql("SELECT k, j FROM a [RANGE 5 SECONDS] WHERE v > 50", name="f").write("blackhole")
     run = session.start(str(tmp_path / "c"))
+    console = run.ui(port=0)
+    assert run.ui() is console
     run.process_all_available()
     progress = [p for p in run.query.recentProgress if p.numInputRows]
     run.stop()
+    check_console(console)
+    assert [p["batch"] for p in json.loads((tmp_path / "c" / "console.json").read_bytes())["points"]] == [0, 1]
 
     m, graph = run.metrics(), run.spec.graph
     assert set(m.vertices) == {v.id for v in graph.vertices}

@@ -83,9 +83,19 @@ def run(
         bool, typer.Option("--finish", help="As --once, and the input has ended: answer every instant to the end.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")] = False,
+    ui: Annotated[bool, typer.Option("--ui", help="Serve the console, a page that shows the run at work.")] = False,
+    ui_host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where the console listens.")] = "127.0.0.1",
+    ui_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The console's port (default: 4680, or any free one).")
+    ] = None,
 ) -> None:
-    """Run the queries of a job file until Ctrl-C; a later run goes on from the checkpoint."""
+    """Run the queries of a job file until Ctrl-C; a later run goes on from the checkpoint.
+
+    With --ui the address of the console is printed, with its token: a random one, or MUNTIN_UI_TOKEN.
+    """
     with reported():
+        if ui and finish:
+            raise ConfigError("--ui with --finish: the input is answered to the end by another run; leave --ui out")
         spec = load_job(job)
         if not spec.queries:
             raise ConfigError(f"{job}: there is no [[query]] to run")
@@ -102,9 +112,10 @@ def run(
             checkpoint = spec.resolve(spec.session.checkpoint)
             trigger = AVAILABLE_NOW if once or finish else spec.session.trigger
             with running.stops() as asked:
-                status = running.attend(
-                    session.start(checkpoint, trigger, spec.session.on_change), asked, sys.stderr, quiet
-                )
+                started = session.start(checkpoint, trigger, spec.session.on_change)
+                if ui:
+                    running.serve(started, ui_host, ui_port, sys.stderr)
+                status = running.attend(started, asked, sys.stderr, quiet)
                 if finish and status == OK:
                     status = _to_the_end(session, checkpoint, asked, quiet)
         finally:

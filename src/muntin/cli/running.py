@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from typing import Any, TextIO
 from muntin.cli.ending import end_now, handled_by
 from muntin.cli.failures import CONTEXT, FAILED, OK, describe
 from muntin.cli.progress import Progress
+from muntin.core.errors import ConfigError
 
 STOPPED = "muntin: stopped; the checkpoint has every finished batch, and the next run goes on from there"
 
@@ -40,6 +42,17 @@ def stops() -> Iterator[Stops]:
     asked = Stops()
     with handled_by(asked):
         yield asked
+
+
+def serve(run: Any, host: str, port: int | None, out: TextIO) -> None:
+    """Serve the console of ``run`` and say where. Stops the run and raises ConfigError where that cannot be."""
+    try:
+        console = run.ui(host, port, os.environ.get("MUNTIN_UI_TOKEN") or None)
+    except ConfigError:
+        run.stop()
+        raise
+    out.write(f"muntin: console at {console.url}\n")
+    out.flush()
 
 
 def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:

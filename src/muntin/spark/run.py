@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from muntin.console.watched import Seen, Standing
 from muntin.core.errors import ConfigError, InternalError
 from muntin.cql.durations import format_duration, parse_duration
 from muntin.spark import files, wire
@@ -31,6 +33,7 @@ from muntin.spark.late_output import late_frame, unpacker
 from muntin.spark.listing import QueryList, QueryRow, run_html, sharing
 from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
+from muntin.spark.newest import newest_rows
 from muntin.spark.outlets import discard, publish
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
@@ -38,6 +41,9 @@ from muntin.spark.sight import describe, levels_text, observed, query_name
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
 from muntin.spark.types import struct_of
+
+if TYPE_CHECKING:
+    from muntin.console.server import Console
 
 log = logging.getLogger("muntin")
 
@@ -109,6 +115,8 @@ class Run:
     _starting: bool = False
     _failure: BaseException | None = None
     _lost: BaseException | None = None
+    _seen: list[Seen] = field(default_factory=list)
+    _console: Console | None = None
 
     @property
     def job(self) -> Job:
@@ -216,7 +224,8 @@ class Run:
         return f"Run({state}, {done} batches, queries: {', '.join(self.job.asked)})"
 
     def _repr_html_(self) -> str:
-        return run_html(self.active, self.exception, self._metrics, self.queries())
+        link = "" if self._console is None or self._console.closed else self._console._repr_html_()
+        return run_html(self.active, self.exception, self._metrics, self.queries()) + link
 
     @contextmanager
     def _change(self) -> Iterator[None]:
@@ -357,6 +366,8 @@ class Run:
         report_to_log(self._metrics)
         if batch_id % COLLECT_EVERY == 0:
             store.collect(self.query_id, made.spec.levels, made.spec.retain, batch_id)
+        for seen in self._seen:
+            seen()
 
     def metrics(self, name: str | None = None) -> Any:
         """``Metrics`` of one query in the last batch, or ``RunMetrics`` of the run; None before the first batch.
@@ -367,6 +378,40 @@ class Run:
             return self._metrics
         found = self._metrics.queries.get(name) or self._gone.get(name)
         return found or Metrics(self._metrics.batch, since=self.made.since.get(name))
+
+    @property
+    def standing(self) -> Standing:
+        """What runs, for the console."""
+        made = self.made
+        sinks = {n: s.told for n, s in made.job.sinks.items()}
+        texts = {n: a.bound.text for n, a in made.job.asked.items()}
+        return Standing(made.spec.graph, made.spec.called, sinks, made.taken.notes, texts)
+
+    def newest(self, name: str, limit: int) -> pa.Table | None:
+        """The newest rows of a query, at most ``limit``, in order of time: those of the ``memory`` sink and of Parquet
+        files; None for other sinks."""
+        return newest_rows(self.job.sinks[name], self.job.queries[name], limit)
+
+    def ui(self, host: str = "127.0.0.1", port: int | None = None, token: str | None = None) -> Console:
+        """Serve the console: a page with the operators at work, queries, streams, history and newest rows; ``/metrics``
+        for Prometheus. It stays after the run has ended, until ``close()``; a second call gives the same one.
+
+        ``host``: under another address than this machine's own, who knows the token can look. ``port``: 0 for any
+        (None: 4680, or any). ``token``: None for a random one, "" for none. The history is kept in the checkpoint.
+        Raises ConfigError where the packages of ``muntin[ui]`` are missing, and for an address that cannot be had.
+        """
+        if self._console is not None and not self._console.closed:
+            return self._console
+        try:
+            from muntin.console.server import serve
+            from muntin.console.service import Service
+        except ModuleNotFoundError as e:
+            raise ConfigError(f'the console needs {e.name}: pip install "muntin[ui]"') from None
+        kept = files.join(self.made.checkpoint.path, "console.json")
+        service = Service(self, lambda: files.read(kept), lambda raw: files.write_atomically(kept, raw))
+        self._console = serve(service, host, port, token)
+        self._seen = [service.seen]
+        return self._console
 
     @property
     def query_id(self) -> str:
