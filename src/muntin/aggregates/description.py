@@ -26,6 +26,8 @@ Build = Callable[[str, Agg, str, Functions], Accumulator]
 """The name under which state is kept, the aggregate, the column of its argument ("" for COUNT(*)), and user code, to
 the accumulator."""
 
+Summary = OneOf["", "lists", "sketches"]
+
 _PLAIN = frozenset(["number", "string", "boolean", "timestamp", "date", "duration", "binary"])
 _PLAIN_WORDS = "numbers, strings, booleans, dates or timestamps"
 
@@ -51,11 +53,13 @@ ANYTHING = Takes(_PLAIN_WORDS, _PLAIN | {"nested", "null"})
 
 @dataclass(frozen=True)
 class Parameter:
-    """A constant after the argument: a number in [``low``, ``high``]; ``words``: what it is, for errors."""
+    """A constant after the argument: a number in [``low``, ``high``], ``whole`` or not; ``words``: what it is, for
+    errors."""
 
     low: float
     high: float
     words: str
+    whole: bool = False
 
 
 class Keeps(Enum):
@@ -127,6 +131,8 @@ class Aggregate:
     parameter: Parameter | None = None
     needless: Parameter | None = None
     """A constant behind the others that may be given and changes nothing: an accuracy, where the answer is exact."""
+    share: Parameter | None = None
+    """What may follow the parameter."""
     nulls: bool = False
     """A NULL counts as a value (IGNORE NULLS goes with it); elsewhere NULLs are skipped."""
     empty: Any = None
@@ -141,13 +147,17 @@ class Aggregate:
     """Partials of its argument that stand for the rows of a pane (``aggregates.panes``); none: it has no partials."""
     merged: Build | None = None
     """The accumulator over ``parts`` of unsigned rows."""
+    summary: Summary = ""
+    """Its rows are summarised before they are kept, sub-window by sub-window (``operators.sub_windows``): as lists of
+    the most frequent values, or as sketches. ``build`` is then over the summaries."""
     exact: bool = True
     """The answer is that of the rows, rounded at most once; else it has an error bound."""
 
     @property
     def arity(self) -> int:
         """How many arguments a call is written with, at most."""
-        return 1 + sum(part is not None for part in (self.by, self.parameter, self.needless))
+        parts = (self.by, self.parameter, self.share, self.needless)
+        return 1 + sum(part is not None for part in parts)
 
     @property
     def shown(self) -> str:

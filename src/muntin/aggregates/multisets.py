@@ -7,6 +7,7 @@ its rank can reach: as many values on either side of it as come and go in the st
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -182,3 +183,22 @@ def lists(replay: Replay, structure: str, arg: str) -> tuple[Ints, pa.Array]:
     schedule = (plan.ev_end, plan.em_end, plan.group)
     offsets, places = contents((found.place, ev.sign, found.valid), schedule, (found.begin, found.count))
     return offsets, found.values.column(arg).take(pa.array(found.row[places]))
+
+
+def counted(replay: Replay, structure: str, arg: str) -> Iterator[tuple[pa.Array, Ints]]:
+    """The distinct values of the group at each emission, in order, and how often each is there. Cost: the values of the
+    groups that are shown, once for each emission."""
+    ev, plan = replay.events, replay.schedule
+    found = _ordered(replay, structure, [arg], 0.0, most=ALL)
+    count, values = found.count.copy(), found.values.column(arg)
+    counts = found.valid if len(found.valid) else np.ones(len(ev.time), np.bool_)
+    shown, at = iter(plan.group.tolist()), 0
+    for upto, emitted in zip(plan.ev_end.tolist(), np.diff(plan.em_end, prepend=0).tolist(), strict=True):
+        mine = np.arange(at, upto)[counts[at:upto] & (found.place[at:upto] >= 0)]
+        np.add.at(count, found.place[mine], ev.sign[mine].astype(np.int64))
+        at = upto
+        for _ in range(emitted):
+            group = next(shown)
+            there = np.arange(found.begin[group], found.begin[group + 1])
+            there = there[count[there] > 0]
+            yield values.take(pa.array(found.row[there])), count[there]

@@ -13,6 +13,7 @@ from muntin.aggregates.description import Aggregate, Functions
 from muntin.aggregates.distinct_values import OfDistinct
 from muntin.aggregates.extremes import BOOL_AND, BOOL_OR, EVERY, MAX, MIN
 from muntin.aggregates.first_last import FIRST, LAST
+from muntin.aggregates.frequent import FREQUENT, FREQUENT_LISTS, FREQUENT_SKETCH
 from muntin.aggregates.quantile import MEDIAN, PERCENTILE_DISC, QUANTILE
 from muntin.aggregates.single import SINGLE
 from muntin.aggregates.sum import AVG, SUM
@@ -22,7 +23,8 @@ from muntin.plan.exprs import Agg
 
 AGGREGATES: tuple[Aggregate, ...] = (
     COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, PERCENTILE_DISC, APPROX_COUNT_DISTINCT, STDDEV_SAMP, STDDEV_POP,
-    VAR_SAMP, VAR_POP, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
+    VAR_SAMP, VAR_POP, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, FREQUENT, FREQUENT_LISTS, FREQUENT_SKETCH,
+    COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
 )  # fmt: skip
 """In the order in which messages list them; of one ``fn`` the first says how it is computed."""
 

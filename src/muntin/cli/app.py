@@ -274,6 +274,10 @@ def sql(
     ] = None,
     shards: ShardsOption = None,
     master: MasterOption = None,
+    live: Annotated[
+        str | None,
+        typer.Option(metavar="CHECKPOINT", help="Ask the windows of this pipeline once instead, while it goes on."),
+    ] = None,
 ) -> None:
     """Run a query over files as a replay and print its rows, in order of time."""
     with reported():
@@ -283,6 +287,13 @@ def sql(
 
         text, origin = read_text(query, sys.stdin.read)
         text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
+        if live is not None:
+            if job or stream or table or bounds or runtime or shards or master:
+                raise ConfigError("--live goes with --set, --format, --output and --limit alone")
+            from muntin.cli.live import run_live
+
+            run_live(live, text, form, output, (0 if output else 50) if limit is None else limit)
+            return
         spec = load_job(job) if job else None
         inputs = inputs_of(spec, stream or [], table or [])
         if text.lstrip()[:7].upper() == "EXPLAIN":

@@ -193,7 +193,7 @@ class Sink(_Part):
 
 def _check_place(format: str, path: str | None, options: Options, sink: bool) -> None:
     """Raises KeyFault for a path that is missing and for options that the format does not have."""
-    if not path and "path" not in options and (format in FILE_FORMATS or format == "table"):
+    if not path and "path" not in options and (format in FILE_FORMATS or format in ("table", "archive")):
         what = "the table's name" if format == "table" else "the file or directory"
         raise KeyFault("path", f"is missing: {what} that format {format} {'writes' if sink else 'reads'}")
     odd = unknown_option(format, options, sink)

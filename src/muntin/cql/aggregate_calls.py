@@ -120,7 +120,9 @@ class AggregateCalls:
         rest = further[1:] if what.parameter is not None else further
         if rest and what.needless is not None:
             self._parameter(what, what.needless, rest, node)
-        return Agg(f"{what.fn}_distinct" if once else what.fn, value, what.type(value.type), param)
+        share = None if what.share is None or not rest else self._parameter(what, what.share, rest, node)
+        fn = f"{what.fn}_distinct" if once else what.fn
+        return Agg(fn, value, what.type(value.type), param, share=share)
 
     def _by(self, takes: Takes, name: str, value: Expr, given: list[exp.Expr], node: exp.Expr) -> Expr:
         """A value beside what orders its row."""
@@ -171,6 +173,7 @@ class AggregateCalls:
             raise place_of(node, self.text).error(how)
         q = ExprBinder(self.scope, self.text, what.shown, self.zone).bind(given[0])
         plain = isinstance(q, Literal) and family(q.type) == "number" and q.value is not None
+        plain = plain and not (wanted.whole and int(q.value) != q.value)  # type: ignore[union-attr]
         if not (isinstance(q, Literal) and plain and wanted.low <= q.value <= wanted.high):
             raise place_of(given[0], self.text).error(how)
         return float(q.value)
@@ -184,7 +187,7 @@ class AggregateCalls:
 def _one_argument(what: Aggregate, name: str, arg: exp.Expr | None, distinct: bool = False) -> str:
     """What to write instead of several arguments, or a tuple of them."""
     if not what.counts:
-        return f"{name} takes {'one argument' if what.arity == 1 else 'two arguments'}"
+        return f"{name} takes {('one argument', 'two arguments', 'at most three arguments')[what.arity - 1]}"
     if distinct or isinstance(arg, exp.Tuple):
         return "write COUNT(DISTINCT a, b) for distinct pairs (those without a NULL), and COUNT(*) for rows"
     return "COUNT takes one argument: write COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)"

@@ -91,7 +91,8 @@ class Renderer:
         name = spark_name(a)
         if not name:
             return inner
-        return f"{name}({inner})" if a.param is None else f"{name}({inner}, {_double(a.param)})"
+        constants = "".join(f", {_double(c)}" for c in (a.param, a.share) if c is not None)
+        return f"{name}({inner}{constants})"
 
 
 def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:

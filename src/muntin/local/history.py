@@ -134,7 +134,7 @@ class _Filling:
         sampled = [s.name for s in self.plan.streams if s.name in clock.heads.get("sampled", {})]
         if sampled:
             raise NoHistory(f"stream {sampled[0]} was sampled in an earlier run")
-        self.watermark = self._watermark(clock, self.streams)
+        self.watermark = watermark_of(clock, self.streams)
         if self.watermark == NEVER:
             raise NoHistory("no instant has been answered yet")
         chosen = {i: self._longest(i, ks, clock) for i, ks in candidates.items()}
@@ -142,7 +142,7 @@ class _Filling:
         since = {s.batch: s for s in known}
         if len(since) > 1:
             raise NoHistory("the rows of its streams have been kept since different batches")
-        rows = {i: self._rows(self._source(i), k, held) for i, k in chosen.items()}
+        rows = {i: rows_held(self._source(i), k, held) for i, k in chosen.items()}
         return self._warm(rows, clock), next(iter(since.values()))
 
     def _source(self, number: int) -> Source:
@@ -153,44 +153,14 @@ class _Filling:
     def _serves(self, kept: KeptRows, number: int) -> bool:
         return serves(kept, self._source(number), self.streams)
 
-    def _watermark(self, clock: ShardState, streams: Sequence[str]) -> int:
-        """As ``engine.clocks.advance`` has left it, or would have for streams that nobody read together."""
-        marks: dict[str, int] = clock.heads.get("watermarks", {})
-        clocks = clock.heads.get("clocks", {})
-        name = "\n".join(streams)
-        if name in marks:
-            return marks[name]
-        if not all(s in clocks for s in streams):
-            return NEVER
-        return min(SourceClock(**clocks[s]).watermark() for s in streams)
-
     def _longest(self, number: int, candidates: Sequence[KeptRows], clock: ShardState) -> KeptRows:
         """The rows that reach back furthest, if that is far enough for every window on the source."""
         best = max(candidates, key=lambda k: (k.window.window.length, -k.since.batch))  # type: ignore[union-attr]
         windows = [v.op for v in self.plan.vertices if any(e.vertex == number for e in v.inputs)]
-        first = min(_first_in(w, self.watermark) for w in windows if isinstance(w, TimeWindow))
-        if _expiry(best.window, first) <= self._watermark(clock, best.streams):
+        first = min(first_in(w, self.watermark) for w in windows if isinstance(w, TimeWindow))
+        if expiry_of(best.window, first) <= watermark_of(clock, best.streams):
             raise NoHistory(f"its window on {best.stream} reaches further back than the rows that are kept")
         return best
-
-    def _rows(self, source: Source, kept: KeptRows, held: Snapshot) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
-        """The stream's rows that a vertex keeps, with their event times."""
-        states = held.of(kept.vertex)
-        if any(s.chunks.get(f"{kept.structure}.spread") for s in states.values()):
-            raise NoHistory(f"rows of {kept.stream} are kept spread over shards (skew)")
-        chunks = [c for shard, s in states.items() if not kept.everywhere or shard == 0 for c in s.list(kept.structure)]
-        size = sum(c.meta["bytes"] for c in chunks)
-        if size > MOST_BYTES:
-            raise NoHistory(f"the rows kept of {kept.stream} are {size >> 20} MB, more than {MOST_BYTES >> 20}")
-        names = sorted(columns_needed(source))
-        schema = Schema(tuple(f for f in source.stream.schema if f.name in names)).to_arrow()
-        parts = [c.load() for c in chunks]
-        found = [_columns(p, {n: kept.columns[n] for n in schema.names}, schema) for p in parts]
-        empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
-        stays = _expiry(kept.window, 0)  # a row that was taken over itself starts later than its event time
-        times = [int64s(p, EXP) - stays for p in parts]
-        whole = concat_rows([empty, *found]) if names else _counted(sum(p.num_rows for p in parts))
-        return whole, np.concatenate(times) if times else np.empty(0, np.int64)
 
     def _warm(
         self, rows: Mapping[int, tuple[pa.RecordBatch, NDArray[np.int64]]], clock: ShardState
@@ -220,10 +190,46 @@ class _Filling:
         """The vertex such that no row enters a window before ``first``, nor a new operator before W."""
         op = vertex.op
         if isinstance(op, TimeWindow):
-            return replace(vertex, op=_FromThen(op.window, op.ticks, op.options, first))
+            return replace(vertex, op=FromThen(op.window, op.ticks, op.options, first))
         if self.shared and op.stateful and vertex.id not in self.shared:
             return replace(vertex, op=_Begun(op, self.watermark))
         return vertex
+
+
+def watermark_of(clock: ShardState, streams: Sequence[str]) -> int:
+    """As ``engine.clocks.advance`` has left it, or would have for streams that nobody read together."""
+    marks: dict[str, int] = clock.heads.get("watermarks", {})
+    clocks = clock.heads.get("clocks", {})
+    name = "\n".join(streams)
+    if name in marks:
+        return marks[name]
+    if not all(s in clocks for s in streams):
+        return NEVER
+    return min(SourceClock(**clocks[s]).watermark() for s in streams)
+
+
+def rows_held(
+    source: Source, kept: KeptRows, held: Snapshot, needed: Collection[str] | None = None
+) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+    """The rows of a stream that a vertex keeps, in the columns ``needed`` (None: all that a source reads), and their
+    event times. Raises NoHistory.
+    """
+    states = held.of(kept.vertex)
+    if any(s.chunks.get(f"{kept.structure}.spread") for s in states.values()):
+        raise NoHistory(f"rows of {kept.stream} are kept spread over shards (skew)")
+    chunks = [c for shard, s in states.items() if not kept.everywhere or shard == 0 for c in s.list(kept.structure)]
+    size = sum(c.meta["bytes"] for c in chunks)
+    if size > MOST_BYTES:
+        raise NoHistory(f"the rows kept of {kept.stream} are {size >> 20} MB, more than {MOST_BYTES >> 20}")
+    names = sorted(columns_needed(source) if needed is None else needed)
+    schema = Schema(tuple(f for f in source.stream.schema if f.name in names)).to_arrow()
+    parts = [c.load() for c in chunks]
+    found = [_columns(p, {n: kept.columns[n] for n in schema.names}, schema) for p in parts]
+    empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    stays = expiry_of(kept.window, 0)  # a row that was taken over itself starts later than its event time
+    times = [int64s(p, EXP) - stays for p in parts]
+    whole = concat_rows([empty, *found]) if names else _counted(sum(p.num_rows for p in parts))
+    return whole, np.concatenate(times) if times else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -244,7 +250,7 @@ class _Begun(Described):
 
 
 @dataclass(frozen=True)
-class _FromThen(TimeWindow):
+class FromThen(TimeWindow):
     """A window that rows enter at ``at`` if they would have entered it before."""
 
     at: int = NEVER
@@ -258,7 +264,7 @@ class _FromThen(TimeWindow):
         return Batch(batch.columns, start, batch.exp, batch.sign).where(start < batch.exp)
 
 
-def _expiry(window: TimeWindow, ts: int) -> int:
+def expiry_of(window: TimeWindow, ts: int) -> int:
     """When a row of that event time leaves the window."""
     rows = pa.RecordBatch.from_arrays([pa.array([0])], names=["x"])
     at = np.array([ts], np.int64)
@@ -267,14 +273,14 @@ def _expiry(window: TimeWindow, ts: int) -> int:
     return int(out.exp[0]) if len(out) else ts
 
 
-def _first_in(window: TimeWindow, watermark: int) -> int:
+def first_in(window: TimeWindow, watermark: int) -> int:
     """The least event time of a row that is still in the window at the watermark, or never was seen in it."""
     length = window.window.length if isinstance(window.window, Range) else window.options.granule
     slides = (getattr(window.window, "slide", None) or 0, *(window.ticks.slides if window.ticks else ()))
     low, high = watermark - 2 * sum(map(nominal, (length, *slides))) - 3 * DAY, watermark
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _expiry(window, middle) > watermark else (middle, high)
+        low, high = (low, middle) if expiry_of(window, middle) > watermark else (middle, high)
     return high
 
 

@@ -107,4 +107,4 @@ def agg_text(a: Agg, show: Show = spark_text) -> str:
         case Call("pair", (key, value)) if described(a).by is not None:
             argument = f"{show(value)}, {show(key)}"
     argument = f"distinct {argument}" if a.distinct else argument
-    return f"{a.base}({argument})" if a.param is None else f"{a.base}({argument}, {a.param})"
+    return f"{a.base}({argument}{''.join(f', {c}' for c in (a.param, a.share) if c is not None)})"

@@ -93,7 +93,7 @@ class Agg:
 
     ``fn`` names a function of ``aggregates.registry``, whose description says what it takes, gives and keeps, or is
     ``udaf:name`` for the catalog's function of that name (``inverse``: it can take values away). ``_distinct`` after
-    it: each value counts once. ``param``: a constant after the argument.
+    it: each value counts once. ``param``: a constant after the argument, ``share``: one after that.
 
     FILTER (WHERE c) is the argument ``only(c, x)``: where NULL counts as a value the rows where c is true are all there
     are, for the others the NULLs that it makes are skipped.
@@ -104,6 +104,7 @@ class Agg:
     type: pa.DataType
     param: float | None = None
     inverse: bool = False
+    share: float | None = None
 
     @property
     def base(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from muntin.core.errors import DataError
+from muntin.core.errors import DataError, UnsupportedError
 from muntin.plan.exprs import Agg
 from muntin.reference.inputs import Functions
 from muntin.reference.values import NAN, canonical, checked_int, compare, fit_decimal, is_nan
@@ -41,6 +41,8 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
             return _single(values)
         case "arg_max" | "arg_min":
             return _of_extreme([v for v in values if v is not None and v[0] is not None], agg.fn == "arg_max")
+        case "frequent" if some:
+            return _frequent(some, int(agg.param or 1), agg.share)
         case "quantile":
             assert agg.param is not None
             return quantile(some, agg.param) if some else None
@@ -49,6 +51,8 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
             return discrete(some, agg.param) if some else None
         case _ if not some:
             return None
+        case "frequent_lists" | "frequent_sketch":
+            raise UnsupportedError(f"{agg.base} depends on sub-windows, which a window's contents do not tell")
         case fn if fn.startswith("udaf:"):
             return canonical(functions[fn.removeprefix("udaf:")](sorted(some, key=ORDER)))
         case fn:
@@ -59,6 +63,17 @@ def _single(values: Sequence[Any]) -> Any:
     if len(values) > 1:
         raise DataError(f"a scalar sub-query has {len(values)} rows: {list(values)}; use an aggregate such as MAX")
     return canonical(values[0]) if values else None
+
+
+def _frequent(values: Sequence[Any], k: int, share: float | None) -> Any:
+    """The ``k`` most frequent values, ties by value: (items of (item, count, at most), threshold, rows, guarantee)."""
+    counts: dict[Any, int] = {}
+    for v in values:
+        counts[canonical(v)] = counts.get(canonical(v), 0) + 1
+    least = 0 if share is None else math.floor(share * len(values))
+    top = sorted(sorted(counts, key=ORDER), key=lambda v: -counts[v])[:k]
+    items = tuple((v, counts[v], counts[v]) for v in top if counts[v] > least)
+    return (items, least, len(values), "exact")
 
 
 def _of_extreme(pairs: Sequence[tuple[Any, Any]], greatest: bool) -> Any:

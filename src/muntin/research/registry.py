@@ -16,9 +16,18 @@ _HARVEST = "muntin.research.harvest"
 
 _STATIC = "muntin.research.static"
 
+_ARCHIVE = "muntin.research.archive"
+
+_FREQUENT = "muntin.research.frequent"
+
+_TRANSACTIONS = "muntin.research.transactions"
+
 MODULES: dict[str, str] = {
     **{f"H{n}": f"muntin.research.shared_joins.h{n:02d}" for n in range(1, 16)},
     **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (*range(1, 7), *range(9, 22))},
+    **{f"T{n}": f"{_ARCHIVE}.t{n:02d}" for n in (8, *range(22, 30))},
+    **{f"T{n}": f"{_FREQUENT}.t{n:02d}" for n in range(39, 43)},
+    **{f"T{n}": f"{_TRANSACTIONS}.t{n:02d}" for n in range(43, 59)},
     **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
     **{f"T{n}": f"muntin.research.periodic.t{n}" for n in range(62, 69)},
     **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},

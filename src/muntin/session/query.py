@@ -25,6 +25,7 @@ from muntin.plan.aggregates import Evaluate
 from muntin.plan.nodes import Aggregate, Apply, BoundQuery, walk
 from muntin.session.answers import first_in_order
 from muntin.session.html import display, query_html
+from muntin.spark.archive import archive_writer
 from muntin.spark.embedded import DataFrame
 from muntin.spark.formats import check_sink
 from muntin.spark.metrics import Metrics
@@ -147,11 +148,19 @@ class Query:
         the JVM. ``encode="json"`` makes messages of rows, as Kafka takes them: ``value`` is a JSON object of all
         columns, ``key`` the text of the column of that name.
 
+        ``"archive"`` keeps results on disk until they expire, by search key (``session.archive``, ``muntin archive``),
+        exactly once too. Options: ``key``; ``every``, the update interval; ``retain``, how long a result is kept, or
+        ``span``, the longest lifetime, where the query has ``exp=True`` and each row lives until its ``exp`` (as
+        reported: of equal rows that follow each other without a gap only the first is); ``layout``, ``order``,
+        ``update`` (see ``archive.layout``). Results pass through the driver.
+
         Raises ConfigError for a format that Spark does not find, for options and modes that the format does not have,
         and for results that it does not take.
         """
         if foreach_batch is None:
             check_sink(self.session.spark, format, mode, options or {}, f"query {self.name!r}")
+            if format == "archive":
+                foreach_batch = archive_writer(path, self.bound, self.physical, self.name, options or {})
         if encode is not None or key is not None or (foreach_batch is None and format.lower() == "kafka"):
             check_message(self.schema, format, encode, key, f"query {self.name!r}")
         self.sink = Sink(format, path, mode, options or {}, foreach_batch, encode, key)

@@ -20,12 +20,15 @@ from muntin.dataflow.explain import Form
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.local.history import fill
+from muntin.local.one_time import OneTimeAnswer
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
 from muntin.session.html import session_html
+from muntin.session.one_time import ask_checkpoint
 from muntin.session.query import Query
+from muntin.spark.archive import archive_frame
 from muntin.spark.change_feeds import updates_of
 from muntin.spark.embedded import Column, DataFrame, SparkSession
 from muntin.spark.formats import check_sink
@@ -452,6 +455,29 @@ class Session:
             check_sink(self.spark, format, mode, options or {}, "late rows")
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self.late_sink
+
+    def snapshot(self, text: str, checkpoint: str | None = None) -> OneTimeAnswer:
+        """Ask the windows of a running pipeline once, as of its last committed batch, while it goes on.
+
+        The text is over windows of time at one instant (``[RANGE ...]`` no longer than those that run, ``[NOW]``, or
+        none for all rows that are held), on streams whose rows a join of windows keeps, or a query that shows them.
+        ``checkpoint``: another pipeline's (None: of this session's run). The answer has ``rows``, the instant that they
+        are of (``at``), and how old that is. Raises ConfigError where nothing runs or is held yet, and UnsupportedError
+        where what is held does not give the answer exactly.
+        """
+        if checkpoint is None and self.running is None:
+            raise ConfigError("there is no run to ask: call start(), or name a checkpoint")
+        where = checkpoint if checkpoint is not None or self.running is None else self.running.made.checkpoint.path
+        return ask_checkpoint(where or "", text)
+
+    def archive(self, path: str, **wanted: Any) -> DataFrame:
+        """The live rows of an archive (sink ``"archive"``, ``muntin.archive``) as a batch DataFrame.
+
+        ``wanted``: ``key``, or ``low`` and ``high``, both included; ``since``, ``until``, ``as_of``: instants as
+        datetime, ISO text, or numbers. Only files that may have such rows are read. It is the version of this moment,
+        whose files stay while later versions are few (``keep``). Raises StoreError for what is no archive.
+        """
+        return archive_frame(self.spark, path, wanted)
 
     def start(self, checkpoint: str, trigger: str | None = None, on_change: OnChange = "refuse") -> Run:
         """Run every query that has a sink as one streaming query, from where the checkpoint stands.

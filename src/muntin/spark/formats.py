@@ -16,7 +16,7 @@ from muntin.cql.scopes import did_you_mean, listing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OWN_SINKS = ("memory", "blackhole", "table")
+OWN_SINKS = ("memory", "blackhole", "table", "archive")
 """Sinks that are no format of Spark's."""
 
 _READ_FILES = (
@@ -87,7 +87,7 @@ def wrong_mode(format: str, mode: str) -> str | None:
     """What is wrong with the mode of a sink; None for nothing."""
     if mode.lower() not in _MODES:
         return f"mode is one of {', '.join(_MODES)}, not {mode!r}"
-    if mode.lower() != "append" and (format in _FILES or format in ("memory", "blackhole")):
+    if mode.lower() != "append" and (format in _FILES or format in ("memory", "blackhole", "archive")):
         return f"{format} is written batch by batch, so its mode is append, not {mode!r}"
     return None
 

@@ -118,7 +118,7 @@ class Sink:
     @property
     def told(self) -> str:
         """The sink in words."""
-        if self.foreach_batch is not None:
+        if self.foreach_batch is not None and self.format != "archive":
             return "a function"
         return f"{self.format} {self.path}" if self.path else self.format
 
@@ -168,7 +168,8 @@ def paths_apart(sinks: Mapping[str, Sink]) -> None:
     """Raises ConfigError when two queries would write over each other's files."""
     taken: dict[str, str] = {}
     for name, sink in sinks.items():
-        if sink.format not in FILE_FORMATS or sink.path is None or sink.foreach_batch is not None:
+        function = sink.foreach_batch is not None and sink.format != "archive"
+        if sink.format not in FILE_FORMATS | {"archive"} or sink.path is None or function:
             continue
         other = taken.setdefault(files.absolute(sink.path), name)
         if other != name:

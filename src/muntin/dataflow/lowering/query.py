@@ -21,8 +21,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
+import pyarrow as pa
+
+from muntin.aggregates.frequent import list_type
 from muntin.aggregates.registry import described, folds
 from muntin.core.errors import UnsupportedError
+from muntin.core.schema import Field, Schema
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
 from muntin.dataflow.lowering.negation import Negation
@@ -41,7 +45,7 @@ from muntin.dataflow.lowering.nodes import (
     windows_of,
 )
 from muntin.dataflow.routes import Here
-from muntin.dataflow.values import Loose, Names, Placed, Value, loose, table
+from muntin.dataflow.values import Loose, Named, Names, Placed, Value, loose, table
 from muntin.operators.compute import Compute
 from muntin.operators.endless import Endless
 from muntin.operators.fired_window import FiredWindow
@@ -53,11 +57,12 @@ from muntin.operators.restore import Restore
 from muntin.operators.rewind import Rewind
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.snap import Snap
+from muntin.operators.sub_windows import SubWindows
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
 from muntin.optimizer.statistics import Statistics
-from muntin.plan.exprs import Call, Column, Expr, pair
+from muntin.plan.exprs import Agg, Call, Column, Expr, pair
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -373,9 +378,10 @@ class _Lowering(Negation):
         """Each group's row; ``fires``: where the windows are whose first row comes later than the streams'; ``marks``:
         what tells the instants of snapshots without evaluation instants."""
         node = self._dated(node)
-        arguments = list(dict.fromkeys(a.arg for _, a in node.aggs if a.arg is not None))
+        value, by, over = self._summarised(value, node)
+        arguments = list(dict.fromkeys(a.arg for _, a in over if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
-        computed = node.groups + tuple((names[e], e) for e in arguments)
+        computed = by + tuple((names[e], e) for e in arguments)
         begun = fires is not None and not node.groups
         if begun and fires is not None:
             marks = self.marks(fires)
@@ -385,7 +391,7 @@ class _Lowering(Negation):
         groups = tuple((column_name(i), Column(at.column(n), e.type)) for i, (n, e) in enumerate(node.groups))
         aggs = tuple(
             (column_name(len(groups) + i), replace(a, arg=a.arg and Column(at.column(names[a.arg]), a.arg.type)))
-            for i, (_, a) in enumerate(node.aggs)
+            for i, (_, a) in enumerate(over)
         )
         panes = not here[0].signed and ticks is not None and folds(a for _, a in aggs)
         begins = () if groups or begun else self.build.begins
@@ -393,6 +399,39 @@ class _Lowering(Negation):
         spread = here[0].keys
         made = self.build.apply(op, here, node.schema, emit == "changes", lambda _: spread)
         return replace(made, endless=True)
+
+    def _summarised(self, value: Value, node: Aggregate) -> tuple[Value, Named, tuple[tuple[str, Agg], ...]]:
+        """The rows, groups and aggregates; the rows as summaries of sub-windows where an aggregate is over these.
+        Without groups they are spread by value for it, so that no shard counts all of them."""
+        found = [a for _, a in node.aggs if described(a).summary]
+        if not found:
+            return value, node.groups, node.aggs
+        ((name, agg),) = node.aggs if len(node.aggs) == 1 else ((found[0].fn, None),)
+        what = described(found[0])
+        if agg is None or agg.arg is None:
+            raise UnsupportedError(
+                f"{what.shown} stands alone in its SELECT list, beside columns of GROUP BY: it keeps no rows for other "
+                "aggregates. Its answer has the number of rows; write a query of its own for the others"
+            )
+        groups, item = tuple(n for n, _ in node.groups), self.fresh("x")
+        spread = groups or (item,)
+        (rows,) = self.build.colocate([self.build.project(value, (*node.groups, (item, agg.arg)))], [spread])
+        if rows.signed:
+            raise UnsupportedError(
+                f"{what.shown} is over rows whose expiry is known (windows of time, and joins of them): these may be "
+                "taken back. FREQUENT counts them exactly"
+            )
+        type = list_type(agg.arg.type) if what.summary == "lists" else pa.binary()
+        fields = tuple(Field(n, e.type) for n, e in node.groups)
+        schema = Schema((*fields, Field(item, type)))
+        keys = rows.keys if groups else None
+        for merging in (False,) if groups or what.summary == "sketches" else (False, True):
+            at = Names(rows)
+            op = SubWindows(at.columns(groups), at.column(item), int(agg.param or 1), what.summary, merging)
+            made = self.build.apply(op, [rows], schema, False, lambda _: keys)
+            (rows,) = (made,) if groups else self.build.colocate([made], [()])
+        kept = tuple((n, Column(n, e.type)) for n, e in node.groups)
+        return rows, kept, ((name, replace(agg, arg=Column(item, type))),)
 
     def _dated(self, node: Aggregate) -> Aggregate:
         """Some (FIRST, LAST) take the row's event time beside their argument: the latest of its parts'."""
@@ -447,9 +486,9 @@ def _reachable(vertices: Sequence[Vertex], root: int) -> tuple[tuple[Vertex, ...
             wanted |= {e.vertex for e in vertices[i].inputs}
     place = {old: new for new, old in enumerate(sorted(wanted))}
     kept = (vertices[i] for i in sorted(wanted))
-    return tuple(
-        replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)) for v in kept
-    ), place[root]
+    return tuple(replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)) for v in kept), place[
+        root
+    ]
 
 
 def _read(node: Node) -> set[str]:

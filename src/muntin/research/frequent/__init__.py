@@ -1,0 +1,1 @@
+"""Golab's thesis, chapter 6: frequent items over sliding windows."""
