@@ -13,6 +13,7 @@ from nested_values import CATALOG, SCHEMA, expressions, row
 import muntin
 from muntin.core.errors import QueryError
 from muntin.cql.binder import bind
+from muntin.cql.types import from_spark, to_spark
 from muntin.cql.unparse_query import to_cql
 from muntin.reference.scalar import eval_expr
 from muntin.reference.values import from_outside
@@ -85,3 +86,14 @@ def test_whole_queries_in_process() -> None:
 def test_errors_say_what_is_there(text: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         bind(f"SELECT {text} AS value FROM f [NOW]", CATALOG)
+
+
+def test_types_read_back_as_text() -> None:
+    for field in SCHEMA:
+        assert from_spark(to_spark(field.type)) == field.type
+    assert from_spark("array<struct<`a b` decimal(10, 2), c: map<string, array<int>>>>") == pa.list_(
+        pa.struct([("a b", pa.decimal128(10, 2)), ("c", pa.map_(pa.string(), pa.list_(pa.int32())))])
+    )
+    for text in ("ARRAY<>", "MAP<STRING>", "STRUCT<INT>", "ARRAY<STRINGS>"):
+        with pytest.raises(ValueError, match=r"write ARRAY<type>|unknown type"):
+            from_spark(text)

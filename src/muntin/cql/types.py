@@ -38,12 +38,16 @@ _SYNONYMS = {
 
 
 def from_spark(name: str) -> pa.DataType:
-    """The Arrow type of a Spark SQL type name, as ``BIGINT`` or ``DECIMAL(10, 2)``; case does not matter.
+    """The Arrow type of a Spark SQL type name, as ``BIGINT``, ``DECIMAL(10, 2)`` or ``ARRAY<STRUCT<a: INT>>``; case
+    does not matter, but of the names of fields.
 
     Raises:
-        ValueError: the name is unknown or the type is nested.
+        ValueError: the name is unknown.
     """
     plain = " ".join(name.upper().split())
+    nested = re.fullmatch(r"\s*(ARRAY|MAP|STRUCT)\s*<(.*)>\s*", name, re.IGNORECASE | re.DOTALL)
+    if nested:
+        return _nested(nested.group(1).upper(), _split(nested.group(2)), name)
     decimal = re.fullmatch(r"(?:DECIMAL|NUMERIC|DEC)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", plain)
     if decimal:
         precision = int(decimal.group(1) or 10)
@@ -56,6 +60,31 @@ def from_spark(name: str) -> pa.DataType:
     if found is None:
         raise ValueError(f"unknown type {name}; types are {', '.join(n for n in _NAMES if n != 'VOID')}, DECIMAL(p, s)")
     return found
+
+
+def _nested(kind: str, parts: list[str], name: str) -> pa.DataType:
+    match kind, parts:
+        case "ARRAY", [item]:
+            return pa.list_(from_spark(item))
+        case "MAP", [key, item]:
+            return pa.map_(from_spark(key), from_spark(item))
+        case "STRUCT", [_, *_]:
+            fields = [re.fullmatch(r"\s*(?:`([^`]+)`|(\w+))\s*(?::|\s)\s*(.+)", p, re.DOTALL) for p in parts]
+            if all(fields):
+                return pa.struct([(f[1] or f[2], from_spark(f[3])) for f in fields if f])
+    raise ValueError(f"{name}: write ARRAY<type>, MAP<type, type> or STRUCT<name: type, ...>")
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return parts
 
 
 def to_spark(t: pa.DataType) -> str:
@@ -73,7 +102,8 @@ def to_spark(t: pa.DataType) -> str:
     if pa.types.is_date64(t):
         return "DATE"
     if pa.types.is_struct(t):
-        return f"STRUCT<{', '.join(f'{f.name}: {to_spark(f.type)}' for f in t)}>"
+        names = [f.name if re.fullmatch(r"\w+", f.name) else f"`{f.name}`" for f in t]
+        return f"STRUCT<{', '.join(f'{n}: {to_spark(f.type)}' for n, f in zip(names, t, strict=True))}>"
     if pa.types.is_map(t):
         return f"MAP<{to_spark(t.key_type)}, {to_spark(t.item_type)}>"
     if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
