@@ -30,7 +30,7 @@ from muntin.session.one_time import ask_checkpoint
 from muntin.session.query import Query
 from muntin.spark.archive import archive_frame
 from muntin.spark.change_feeds import updates_of
-from muntin.spark.embedded import Column, DataFrame, SparkSession
+from muntin.spark.embedded import Column, DataFrame, SparkSession, not_by_connect
 from muntin.spark.formats import check_sink
 from muntin.spark.late_output import source_row
 from muntin.spark.prepare import Job
@@ -106,6 +106,7 @@ class Session:
         tau: Duration | None = None,
         budget: Duration | None = None,
     ) -> None:
+        not_by_connect(spark, "this SparkSession")
         if not 1 <= shards <= 32_767:
             raise ConfigError(f"shards must be between 1 and 32767, not {shards}")
         if partitions is not None and partitions < 1:
@@ -171,6 +172,7 @@ class Session:
             raise ConfigError(f'stream {name!r}: on_bad_time is "drop" or "fail", not {on_bad_time!r}')
         if ts_unit is not None and ts_unit not in _UNITS:
             raise ConfigError(f"stream {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        not_by_connect(df, f"stream {name!r}: its DataFrame")
         check_names(df, f"stream {name!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
         spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
@@ -244,6 +246,7 @@ class Session:
         _check_table(name, kind, ts_unit, faults)
         if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop" or feed):
             raise ConfigError(_never_changes(name))
+        not_by_connect(df, f"table {name!r}: its DataFrame")
         check_names(df, f"table {name!r}")
         by = (key,) if isinstance(key, str) else tuple(key)
         form = "upsert" if kind == "upsert" and feed is None else feed

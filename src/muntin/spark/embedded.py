@@ -10,6 +10,8 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from muntin.core.errors import ConfigError
+
 __all__ = ["Column", "DataFrame", "SparkSession", "local_spark"]
 
 
@@ -71,6 +73,17 @@ def local_spark(
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark
+
+
+def not_by_connect(given: Any, what: str) -> None:
+    """Raises ConfigError for a session or a DataFrame of Spark Connect (``what`` names it)."""
+    if any(kind.__module__.startswith("pyspark.sql.connect.") for kind in type(given).__mro__):
+        raise ConfigError(
+            f"{what} is of Spark Connect, whose client has no way to the JVM: Muntin's driver commits a batch's state "
+            "with Spark's batch and asks Spark for its formats, paths and errors. Run the program beside the JVM "
+            "(spark-submit, a notebook attached to the cluster) with a classic SparkSession, or without Spark: "
+            "muntin.query(...)"
+        )
 
 
 def _let_workers_import_muntin() -> None:
