@@ -102,6 +102,11 @@ def test_relative_paths_count_from_the_job_file(tmp_path: Path) -> None:
         (("[[table]]", "[table]"), r"\[table\]: write \[\[table\]\]"),
         (("[session]", "[session"), r"job.toml is not TOML: .*line 2"),
         (('name = "airports"', 'name = "Flights"'), r"named 'flights'"),
+        (('format = "parquet"\npath = "out"', 'format = "kafka"'), r"key sink.options.kafka.boot.*: is missing"),
+        (('kind = "nrr"', 'kind = "nrr"\nformat = "kafka"\noptions = { "kafka.bootstrap.servers" = "a:1" }'),
+         r"\(airports\), key options.subscribe: is missing: kafka needs one of subscribe, subscribePattern, assign"),
+        (('kind = "nrr"', 'kind = "nrr"\nformat = "kafka"\n[table.options]\n"kafka.bootstrap.servers" = "a:1"\n'
+          'subscribe = "x"\nassign = "y"'), r"key options.assign: kafka takes one of .*, not subscribe and assign"),
     ],
 )
 def test_errors_name_the_key(tmp_path: Path, change: tuple[str, str], message: str) -> None:
@@ -140,7 +145,7 @@ def test_triggers_are_lengths_of_time_in_any_form(tmp_path: Path, given: str, tr
     assert job.session.trigger == trigger
 
 
-@pytest.mark.parametrize("options", ['"kafka.bootstrap.servers" = "a:1"', "anything = 1"])
+@pytest.mark.parametrize("options", ['"kafka.bootstrap.servers" = "a:1"\nassign = "{}"', "anything = 1"])
 def test_options_of_clients_and_of_formats_of_others_pass(tmp_path: Path, options: str) -> None:
     form = "kafka" if "kafka" in options else "org.example.Source"
     text = GOOD.replace('format = "parquet"\npath = "in/flights"', f'format = "{form}"')

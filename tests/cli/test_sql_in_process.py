@@ -117,7 +117,8 @@ def test_what_was_dropped_is_said(tmp_path: Path) -> None:
 
 def test_what_needs_spark_says_so(events: str, tmp_path: Path) -> None:
     job = tmp_path / "job.toml"
-    job.write_text('[[stream]]\nname = "s"\nformat = "kafka"\nts = "timestamp"\n')
+    job.write_text('[[stream]]\nname = "s"\nformat = "kafka"\nts = "timestamp"\n'
+        'options = { "kafka.bootstrap.servers" = "a:1", subscribe = "s" }\n')
     for arguments, message in (
         (["--job", str(job)], "--runtime local: 's' has format kafka; leave it out, or give --runtime spark"),
         (["--stream", events, "--shards", "3"], "--runtime local: --shards is Spark's"),

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from muntin.core.errors import ConfigError
 from muntin.cql.durations import format_duration, parse_duration
 from muntin.cql.options import check_option
-from muntin.spark.formats import FILE_FORMATS, unknown_option, wrong_mode
+from muntin.spark.formats import FILE_FORMATS, missing_option, unknown_option, wrong_mode
 
 Kind = Literal["static", "nrr", "relation", "upsert"]
 Feed = Literal["upsert", "debezium", "delta"]
@@ -196,7 +196,7 @@ def _check_place(format: str, path: str | None, options: Options, sink: bool) ->
     if not path and "path" not in options and (format in FILE_FORMATS or format in ("table", "archive")):
         what = "the table's name" if format == "table" else "the file or directory"
         raise KeyFault("path", f"is missing: {what} that format {format} {'writes' if sink else 'reads'}")
-    odd = unknown_option(format, options, sink)
+    odd = unknown_option(format, options, sink) or missing_option(format, options, sink)
     if odd is not None:
         raise KeyFault(f"options.{odd[0]}", odd[1])
 

@@ -162,7 +162,7 @@ class Query:
             if format == "archive":
                 foreach_batch = archive_writer(path, self.bound, self.physical, self.name, options or {})
         if encode is not None or key is not None or (foreach_batch is None and format.lower() == "kafka"):
-            check_message(self.schema, format, encode, key, f"query {self.name!r}")
+            check_message(self.schema, format, options or {}, encode, key, f"query {self.name!r}")
         self.sink = Sink(format, path, mode, options or {}, foreach_batch, encode, key)
         return self
 

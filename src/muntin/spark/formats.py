@@ -83,6 +83,28 @@ def unknown_option(format: str, options: Iterable[str], sink: bool) -> tuple[str
     return odd, f"{format} has no option {odd!r}.{did_you_mean(odd, known)} {there}"
 
 
+_NEEDED: Mapping[tuple[str, bool], tuple[tuple[str, ...], ...]] = {
+    ("kafka", False): (("kafka.bootstrap.servers",), ("subscribe", "subscribePattern", "assign")),
+    ("kafka", True): (("kafka.bootstrap.servers",),),
+    ("socket", False): (("host",), ("port",)),
+}
+"""By format, and whether it is a sink: of each group of options exactly one must be there."""
+
+
+def missing_option(format: str, options: Iterable[str], sink: bool) -> tuple[str, str] | None:
+    """The first option that the format cannot do without, or of which there is one too many, and what to say of it;
+    None for nothing."""
+    given = {o.lower() for o in options}
+    for group in _NEEDED.get((format.lower(), sink), ()):
+        there = [o for o in group if o.lower() in given]
+        what = f"one of {', '.join(group)}" if len(group) > 1 else group[0]
+        if not there:
+            return group[0], f"is missing: {format} needs {what}"
+        if len(there) > 1:
+            return there[1], f"{format} takes {what}, not {' and '.join(there)}"
+    return None
+
+
 def wrong_mode(format: str, mode: str) -> str | None:
     """What is wrong with the mode of a sink; None for nothing."""
     if mode.lower() not in _MODES:
@@ -98,6 +120,8 @@ def check_sink(spark: SparkSession, format: str, mode: str, options: Mapping[str
     fault = wrong_mode(format, mode) or (odd[1] if odd is not None else None)
     if fault is None and format not in OWN_SINKS:
         fault = missing_format(spark, format)
+    if fault is None and (lacking := missing_option(format, options, sink=True)) is not None:
+        fault = f"option {lacking[0]} {lacking[1]}" if lacking[0] not in options else lacking[1]
     if fault is not None:
         raise ConfigError(f"{what}: {fault}")
 

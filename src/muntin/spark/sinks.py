@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from typing import Literal as OneOf
@@ -44,7 +44,7 @@ class Sink:
     of an unfinished batch again when it is repeated after a failure.
 
     ``encode``: rows become messages, ``value`` a JSON object of all columns and ``key`` the text of the column
-    ``key`` (NULL without one), as Kafka takes them.
+    ``key`` (NULL without one), as Kafka takes them; a column ``topic`` says where each goes.
     """
 
     format: str = "memory"
@@ -143,18 +143,23 @@ def as_messages(df: DataFrame, key: str | None) -> DataFrame:
     whole = F.struct(*(F.col(quoted(n)) for n in df.columns))
     value = F.to_json(whole, {"ignoreNullFields": "false", **TIMES})
     name = F.lit(None) if key is None else F.col(quoted(key))
-    return df.select(name.cast("string").alias("key"), value.alias("value"))
+    where = [F.col("topic")] if "topic" in df.columns else []
+    return df.select(*where, name.cast("string").alias("key"), value.alias("value"))
 
 
-def check_message(schema: Schema, format: str, encode: str | None, key: str | None, what: str) -> None:
+def check_message(
+    schema: Schema, format: str, options: Iterable[str], encode: str | None, key: str | None, what: str
+) -> None:
     """Raises ConfigError for results of which no message can be made: an unknown ``encode``, a ``key`` that is no
-    column, and results without ``value`` for Kafka; ``what``: whose sink."""
+    column, and results without ``value`` or a topic for Kafka; ``what``: whose sink."""
     if encode not in (None, "json"):
         raise ConfigError(f'{what}: encode is "json" (messages of one JSON object a row), not {encode!r}')
     if key is not None and encode is None:
         raise ConfigError(f'{what}: key names the column that messages are keyed by, and goes with encode="json"')
     if key is not None and schema.get(key) is None:
         raise ConfigError(f"{what}: there is no column {key!r} to key messages by; it has {', '.join(schema.names)}")
+    if format.lower() == "kafka" and schema.get("topic") is None and "topic" not in {o.lower() for o in options}:
+        raise ConfigError(f"{what}: Kafka wants to know where messages go: option topic, or a column of that name")
     if format.lower() == "kafka" and encode is None:
         value = schema.get("value")
         if value is None or not (pa.types.is_string(value.type) or pa.types.is_binary(value.type)):
