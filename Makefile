@@ -27,7 +27,7 @@ $(STAMP): requirements.lock pyproject.toml tools/make_venv.sh tools/java_home.sh
 run: $(STAMP) ## set up, then the demo: flights joined with weather, replayed through Spark
 	@$(JAVA) && $(BIN)/muntin demo
 
-test: lint types contracts pytest ## set up, then everything that must pass: lint, types, contracts, tests
+test: lint types contracts test-oldest pytest ## set up, then everything that must pass: lint, types, contracts, tests
 
 lint: $(STAMP) ## ruff: style, imports, docstrings
 	@$(BIN)/ruff check .
@@ -48,7 +48,7 @@ pytest: $(VENV)/spark.jsa ## the tests alone (ARGS="-k join -x"), slow ones left
 	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 test-oldest: $(STAMP) ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
-	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest -m any_spark $(ARGS)
+	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest tests/spark -m any_spark $(ARGS)
 
 test-slow: $(VENV)/spark.jsa ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.streaming import DataStreamReader
 
 SECOND = 1_000_000
 
@@ -63,6 +65,9 @@ def bag(table: pa.Table) -> list[tuple[Any, ...]]:
     columns = [c for c in table.column_names if c != "batch"]
     rows = table.select(columns).to_pylist()
     return sorted((tuple(round(v, 9) if isinstance(v, float) else v for v in r.values()) for r in rows), key=repr)
+
+
+NAMED = pytest.mark.skipif(not hasattr(DataStreamReader, "name"), reason="Spark before 4.2 tells no sources by name")
 
 
 def until(table: pa.Table, ts: int) -> pa.Table:

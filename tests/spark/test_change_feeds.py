@@ -127,6 +127,7 @@ def test_deltas_change_feed_by_name(spark: Any, feed: Callable[[str], Feed], tmp
     assert found is not None and found.bad_updates == {} and [f.name for f in query.schema][:2] == ["id", "name"]
 
 
+@pytest.mark.any_spark
 def test_an_upsert_frame_replayed_beside_a_stream(spark: Any, tmp_path: Path) -> None:
     prices = pa.table(
         {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest_spark import SECOND, Feed, bag, events, until
+from conftest_spark import NAMED, SECOND, Feed, bag, events, until
 
 from muntin.core.errors import ConfigError, DataError
 from muntin.session import Session
@@ -59,6 +59,7 @@ def drain(session: Session, checkpoint: Path, beat: int | None = None) -> Any:
     return run
 
 
+@pytest.mark.any_spark
 def test_two_live_queries_give_the_replayed_answers(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
     session = session_over(spark, inputs, live=True)
     one = session.sql(SLIDE, name="one").write("parquet", str(tmp_path / "out"))
@@ -73,6 +74,7 @@ def test_two_live_queries_give_the_replayed_answers(spark: Any, inputs: dict[str
     assert one.metrics() == run.metrics("one")
 
 
+@pytest.mark.any_spark
 def test_a_standalone_frame_gives_the_replayed_answer(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
     session = session_over(spark, inputs, live=True, store=str(tmp_path / "store"))
     query = session.sql(JOIN)
@@ -130,6 +132,7 @@ def test_a_sink_that_fails_once_costs_no_row(spark: Any, inputs: dict[str, Feed]
     assert files.run is not None and files.run.exception is None
 
 
+@pytest.mark.any_spark
 def test_late_rows_are_counted_and_handed_out(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     late = events(7, 0, 10, 20)
     source = {"a": feed("a").put(events(1, 0, 60, 100), late, events(2, 60, 10, 10))}
@@ -144,6 +147,7 @@ def test_late_rows_are_counted_and_handed_out(spark: Any, feed: Callable[[str], 
     assert set(rows["stream"].to_pylist()) == {"a"} and set(rows["queries"].to_pylist()) == {'["query1"]'}
 
 
+@pytest.mark.any_spark
 def test_bad_times_are_dropped_and_counted_or_fail(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     good = events(1, 0, 60, 100)
     column = pa.array([None if i in (7, 9) else v for i, v in enumerate(good["ts"].to_pylist())], good["ts"].type)
@@ -238,6 +242,7 @@ def test_a_sink_that_fails_in_the_last_batch_is_no_clean_stop(
     assert isinstance(run.exception, LookupError)
 
 
+@NAMED
 def test_a_named_source_joins_at_a_restart(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
     evolution = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
     spark.conf.set(evolution, "true")

@@ -91,6 +91,7 @@ def test_steps_without_room_are_cut(
     assert bag(query.to_df().toArrow()) == once
 
 
+@pytest.mark.any_spark
 def test_an_empty_table_has_an_empty_answer(spark: Any, feed: Callable[[str], Feed]) -> None:
     session = Session(spark, shards=2)
     session.stream("a", feed("a").put(events(1, 0, 1, 1).slice(0, 0)).replay())

@@ -132,7 +132,7 @@ def test_messages_that_cannot_be_read_are_counted_or_stop_the_run(spark: Any, tm
         (('"user STRING,', '"user STRIN,'), r"stream 'clicks', key schema: Spark does not take 'user STRIN,"),
         (('key = "tag"', 'key = "tags"'), r"no column 'tags' to key messages by; it has user, key, tag, trace"),
         (('encode = "json", ', ""), r'goes with encode="json"'),
-        (('format = "parquet"', 'format = "kafka"'), r"Spark knows no format 'kafka'"),
+        (('format = "parquet"', 'format = "kafka"'), r"key sink.options.kafka.bootstrap.servers: is missing"),
         (('decode = "json"', ""), r"key columns.trace: .* over user, page, time, timestamp, at, tag: "),
     ],
 )

@@ -173,8 +173,9 @@ def check(found: Checkpoint, streams: Sequence[Stream], shards: int, named_sourc
         raise ConfigError(
             f"checkpoint {found.path} reads the streams {', '.join(before)} in this order, this session registers "
             f"{', '.join(now)}; Spark tells unnamed sources by position, so register the same ones, name them all "
-            "(spark.readStream.name(...) with spark.sql.streaming.queryEvolution.enableSourceEvolution=true from the "
-            "first run), or start a new checkpoint"
+            "(from Spark 4.2 on: spark.readStream.name(...) with "
+            "spark.sql.streaming.queryEvolution.enableSourceEvolution=true from the first run), or start a new "
+            "checkpoint"
         )
     for name in before.keys() & now.keys():
         _same_stream(found.path, before[name], now[name])

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamReader
 
 from muntin.core.time import NEVER
 from muntin.core.watermark import Header
@@ -26,8 +27,9 @@ PARTITION = -1
 
 
 def sources_are_named(spark: SparkSession) -> bool:
-    """Whether Spark tells the sources of a checkpoint by name; every source must then have one."""
-    return str(spark.conf.get(_EVOLUTION, "false")).lower() == "true"
+    """Whether Spark tells the sources of a checkpoint by name; every source must then have one. Spark before 4.2 never
+    does."""
+    return hasattr(DataStreamReader, "name") and str(spark.conf.get(_EVOLUTION, "false")).lower() == "true"
 
 
 def control_path(store: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.errors.exceptions.captured import convert_exception
 
 from muntin.core import errors
@@ -88,6 +88,8 @@ def _spark_exceptions(error: BaseException) -> Iterator[PySparkException]:
 
 def _told(error: PySparkException) -> str:
     """``Class: message`` of what a Python worker, or ``raise_error`` in a plan, raised; "" for other exceptions."""
+    if isinstance(error, PythonException) and error.getCondition() is None:  # before 4.1 it has its text alone
+        return _last_error(str(getattr(error, "_desc", "")))
     said = error.getMessageParameters() or {}
     match error.getCondition():
         case "PYTHON_EXCEPTION":

@@ -39,6 +39,10 @@ ForeachBatch = Callable[[AnyFrame, int], Any]
 class LiveFrame(DataFrame):
     """A streaming DataFrame over ``spec``; what is selected from it is one too."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> LiveFrame:
+        """PySpark's own, before 4.2, takes no further argument."""
+        return object.__new__(cls)
+
     def __init__(self, jdf: Any, session: Any, spec: PipelineSpec) -> None:
         super().__init__(jdf, session)
         self._spec = spec

@@ -15,11 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.core.errors import ConfigError
+from muntin.spark.control import sources_are_named
 
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro", "xml")
 """Formats whose streaming reader wants the schema to be told."""
-
-_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 
 Options = Mapping[str, Any]
 
@@ -79,7 +78,7 @@ def read_stream(
             reader = reader.format(format)
         if shape is not None:
             reader = reader.schema(shape)
-        if name is not None and str(spark.conf.get(_EVOLUTION, "false")).lower() == "true":
+        if name is not None and sources_are_named(spark):
             reader = reader.name(name)
         return reader.table(path or "") if format == "table" else reader.load(path)
     except (PySparkException, Py4JJavaError) as e:
