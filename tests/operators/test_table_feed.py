@@ -155,17 +155,19 @@ def test_a_table_that_an_earlier_release_kept_by_row_goes_on_by_key() -> None:
     assert "rows" not in table.state.chunks
 
 
+@pytest.mark.parametrize("deletions_first", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_keyed_table_is_a_dict(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyed_table_is_a_dict(seed: int, deletions_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SMALL", 1)
     monkeypatch.setattr(runs, "TIER", 2)
-    rng, table, truth, bad = Random(seed), Table(KEYED), {}, 0
+    rng, truth, bad = Random(seed), {}, 0
+    table = Table(TableFeed("rates", ("k",), deletions_first=deletions_first))
     values = [None, float("nan"), 0.0, 1.0, 2.0]
     for step in range(60):
         at = sorted(rng.randrange(10 * step, 10 * step + 10) for _ in range(rng.randint(0, 6)))
         updates = [(t, rng.choice("++-"), rng.randrange(12), rng.choice(values)) for t in at]
         before = dict(truth)
-        for _, op, k, v in updates:
+        for _, op, k, v in sorted(updates, key=lambda u: (u[0], u[1] == "+")) if deletions_first else updates:
             bad += op == "-" and k not in truth
             if op == "+":
                 truth[k] = v
