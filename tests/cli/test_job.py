@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,10 @@ def test_options_of_clients_and_of_formats_of_others_pass(tmp_path: Path, option
     form = "kafka" if "kafka" in options else "org.example.Source"
     text = GOOD.replace('format = "parquet"\npath = "in/flights"', f'format = "{form}"')
     assert load_job(write(tmp_path, text.replace("maxFilesPerTrigger = 1", options))).streams[0].options
+
+
+def test_the_job_files_of_the_readme_are_good(tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", (Path(__file__).parents[2] / "README.md").read_text(), re.DOTALL)
+    jobs = [load_job(write(tmp_path, block)) for block in blocks]
+    assert [t.form for job in jobs for t in job.tables] == [None, "upsert", "debezium", "delta"]
+    assert {s.decode for job in jobs for s in job.streams} == {None, "json"}
