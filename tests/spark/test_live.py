@@ -132,7 +132,6 @@ def test_a_sink_that_fails_once_costs_no_row(spark: Any, inputs: dict[str, Feed]
     assert files.run is not None and files.run.exception is None
 
 
-@pytest.mark.any_spark
 def test_late_rows_are_counted_and_handed_out(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     late = events(7, 0, 10, 20)
     source = {"a": feed("a").put(events(1, 0, 60, 100), late, events(2, 60, 10, 10))}
