@@ -233,7 +233,7 @@ def test_tables_that_do_not_fit(spark: Any, feeds: dict[str, Feed]) -> None:
         session.table("t", updates, ts="ts", op="op")
     with pytest.raises(ConfigError, match="table 't': a static table is a batch DataFrame, this one is streaming"):
         session.table("t", feeds["rates"].live())
-    with pytest.raises(ConfigError, match='kind is "static", "relation" or "nrr", not'):
+    with pytest.raises(ConfigError, match='kind is "static", "relation", "nrr" or "upsert", not'):
         session.table("t", updates, kind="dynamic")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="there is a stream, table or view 'BUSY' already"):
         session.table("BUSY", updates)

@@ -138,7 +138,7 @@ def missing_format(spark: SparkSession, format: str) -> str | None:
         lookup(format, state.conf())
     except (Py4JError, PySparkException) as e:
         why = str(getattr(e, "java_exception", e))
-        if "DATA_SOURCE_NOT" not in why and "NOT_ENABLED" not in why:
+        if not any(word in why for word in ("DATA_SOURCE_NOT", "NOT_ENABLED", "Failed to find data source")):
             return None  # found, and not to be loaded for a reason that Spark tells when it is used
         known = sorted({*_SINKS, *_SOURCES, *OWN_SINKS})
         hint = did_you_mean(format, known) or " Others than Spark's own come in jars: spark.jars.packages names them."
