@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming import DataStreamReader
 
 from muntin.core.errors import DataError
 from muntin.core.schema import Schema
@@ -281,6 +282,12 @@ SESSIONS = [(zone, ansi, ZONES[(i + turn) % len(ZONES)]) for turn, ansi in enume
 """(zone of the session, ANSI, zone of the queries): each query is asked in its own zone and in a foreign one."""
 
 
+def _other_then(text: str) -> bool:
+    """Whether Spark before 4.2 has another answer of its own: infinity rounds to the largest BIGINT there, and a text
+    with a quote twice ends at the first."""
+    return not hasattr(DataStreamReader, "name") and text.startswith(("FLOOR(", "CEIL(", "DATE_FORMAT("))
+
+
 def case_list() -> list[tuple[str, str]]:
     """(text, zone of the query); what depends on no zone once."""
     timeless = [(t, "UTC") for t in NUMBERS + CASTS + TEXTS + UNDER_SPARKS_NAMES]
@@ -304,7 +311,7 @@ def test_one_answer_everywhere(spark: Any, frame: Any) -> None:
         spark.conf.set("spark.sql.ansi.enabled", ansi)
         asked = [(c, to_spark_sql(exprs[c], lambda n: n.removeprefix("S."))) for c in cases if c[1] == of]
         if ansi == "true":
-            asked += [(c, c[0]) for c in cases if c[1] == of and c[0] not in OURS_ALONE]
+            asked += [(c, c[0]) for c in cases if c[1] == of and c[0] not in OURS_ALONE and not _other_then(c[0])]
         found = tried.collect(frame, [(text, exprs[c]) for c, text in asked])
         for (case, text), values in zip(asked, found, strict=True):
             who = "Spark" if text == case[0] else f"JVM in {zone}, ANSI {ansi}"
