@@ -14,7 +14,7 @@ import pytest
 from conftest_spark import SECOND, Feed
 from test_source_shapes import at, messages, run
 
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, DataError
 from muntin.session import Session
 
 pytestmark = pytest.mark.spark
@@ -88,6 +88,13 @@ def test_debezium_by_name_with_and_without_the_envelope_of_connect(spark: Any, t
     assert changes(session, "users") == ROWS
     found = session.running.metrics()
     assert (found.bad, found.bad_updates) == (0, {})
+
+
+@pytest.mark.slow
+def test_a_deletion_that_names_no_row_stops_the_run(spark: Any, tmp_path: Path) -> None:
+    events = [*EVENTS[:2], {"before": None, "after": None, "op": "d", "ts_ms": 103_000}]
+    with pytest.raises(DataError, match=r"table 'users': a Debezium event of op 'd' has no row .* REPLICA IDENTITY"):
+        run(spark, tmp_path, DEBEZIUM, {"users": messages(*events)})
 
 
 def commit(at_second: int, *rows: tuple[str, int, str]) -> pa.Table:

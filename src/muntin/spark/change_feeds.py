@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 from muntin.core.errors import ConfigError
 from muntin.plan.catalog import free_name
 from muntin.spark.feeds import quoted
+from muntin.spark.tables import BAD_OP
 
 FEEDS = ("upsert", "debezium", "delta")
 
@@ -111,14 +112,27 @@ def _of_debezium(df: DataFrame, name: str, ts: str | None, op: str | None, ts_un
         )
     what = F.col(quoted(op or "op"))
     df = df.where(what.isNotNull() | F.col("before").isNotNull() | F.col("after").isNotNull())
+    df = df.withColumn(op or "op", _whole_events(what, name))
     if ts is not None:
         return Updates(df, ts, op or "op", ts_unit)
     source = kinds.get("source")
     inner = isinstance(source, T.StructType) and "ts_ms" in source.names
     if not inner:
         _needs(df, name, "debezium", ("ts_ms",), "or name the column of event time with ts=...")
+    times = [F.col("source.ts_ms")] * inner + [F.col("ts_ms")] * ("ts_ms" in kinds)
     own = free_name("changed_at", df.columns)
-    return Updates(df.withColumn(own, F.col("source.ts_ms" if inner else "ts_ms")), own, op or "op", "ms")
+    return Updates(df.withColumn(own, F.coalesce(*times)), own, op or "op", "ms")
+
+
+def _whole_events(op: Column, name: str) -> Column:
+    """The column ``op``; an event that does not say which row it is about stops the run: it would be lost."""
+    gone, row = F.lower(op) == "d", F.lower(op).isin("c", "r", "u")
+    lacks = (gone & F.col("before").isNull()) | (row & F.col("after").isNull())
+    text = (
+        f"{BAD_OP}table {name!r}: a Debezium event of op '%s' has no row (d: before, c, r, u: after). A deletion needs "
+        "the row's key at least: let the database log it (PostgreSQL: REPLICA IDENTITY DEFAULT or FULL)"
+    )
+    return F.when(lacks, F.raise_error(F.format_string(text, op)).cast("string")).otherwise(op.cast("string"))
 
 
 def debezium_struct(row: T.StructType) -> T.StructType:
