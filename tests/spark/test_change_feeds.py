@@ -91,9 +91,12 @@ def test_debezium_by_name_with_and_without_the_envelope_of_connect(spark: Any, t
 
 
 @pytest.mark.slow
-def test_a_deletion_that_names_no_row_stops_the_run(spark: Any, tmp_path: Path) -> None:
-    events = [*EVENTS[:2], {"before": None, "after": None, "op": "d", "ts_ms": 103_000}]
-    with pytest.raises(DataError, match=r"table 'users': a Debezium event of op 'd' has no row .* REPLICA IDENTITY"):
+@pytest.mark.parametrize(
+    ("op", "message"), [("d", "a Debezium event of op 'd' has no row .* REPLICA IDENTITY"), ("t", "unknown op 't'")]
+)
+def test_an_event_that_names_no_row_stops_the_run(spark: Any, tmp_path: Path, op: str, message: str) -> None:
+    events = [*EVENTS[:2], {"before": None, "after": None, "op": op, "ts_ms": 103_000}]
+    with pytest.raises(DataError, match=f"table 'users': {message}"):
         run(spark, tmp_path, DEBEZIUM, {"users": messages(*events)})
 
 

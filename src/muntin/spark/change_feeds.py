@@ -111,7 +111,6 @@ def _of_debezium(df: DataFrame, name: str, ts: str | None, op: str | None, ts_un
             f"type; here they are {kinds['before'].simpleString()} and {kinds['after'].simpleString()}"
         )
     what = F.col(quoted(op or "op"))
-    df = df.where(what.isNotNull() | F.col("before").isNotNull() | F.col("after").isNotNull())
     df = df.withColumn(op or "op", _whole_events(what, name))
     if ts is not None:
         return Updates(df, ts, op or "op", ts_unit)
@@ -128,11 +127,12 @@ def _whole_events(op: Column, name: str) -> Column:
     """The column ``op``; an event that does not say which row it is about stops the run: it would be lost."""
     gone, row = F.lower(op) == "d", F.lower(op).isin("c", "r", "u")
     lacks = (gone & F.col("before").isNull()) | (row & F.col("after").isNull())
-    text = (
-        f"{BAD_OP}table {name!r}: a Debezium event of op '%s' has no row (d: before, c, r, u: after). A deletion needs "
-        "the row's key at least: let the database log it (PostgreSQL: REPLICA IDENTITY DEFAULT or FULL)"
-    )
-    return F.when(lacks, F.raise_error(F.format_string(text, op)).cast("string")).otherwise(op.cast("string"))
+    text = F.concat(
+        F.lit(f"{BAD_OP}table {name!r}: a Debezium event of op '"), op,
+        F.lit("' has no row (d: before, c, r, u: after). A deletion needs the row's key at least: let the database log "
+              "it (PostgreSQL: REPLICA IDENTITY DEFAULT or FULL)"),
+    )  # fmt: skip
+    return F.when(lacks, F.raise_error(text).cast("string")).otherwise(op.cast("string"))
 
 
 def debezium_struct(row: T.StructType) -> T.StructType:

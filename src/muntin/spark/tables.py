@@ -131,12 +131,13 @@ def _is_envelope(df: DataFrame) -> bool:
 
 
 def _from_envelope(df: DataFrame, name: str, op: str, at: Column, row: Column) -> TableFrame:
-    """What left, then what came, of each change event."""
+    """What left, then what came, of each change event; tombstones, in which all is NULL, are none."""
     what = F.lower(F.trim(F.col(quoted(op)).cast("string")))
     known = F.when(what == "u", F.lit(True)).otherwise(_add(what, name, ", u"))
     gone = F.struct(F.col("before").alias("row"), F.lit(False).alias("add"))
     come = F.struct(F.col("after").alias("row"), F.lit(True).alias("add"))
-    both = F.filter(F.array(gone, come), lambda x: x["row"].isNotNull() & known.isNotNull())
+    both = F.filter(F.array(gone, come), lambda x: known.isNotNull() & x["row"].isNotNull())
+    df = df.where(F.col(quoted(op)).isNotNull() | F.col("before").isNotNull() | F.col("after").isNotNull())
     split_up = df.select(at.alias("at"), row.alias("came"), F.explode(both).alias("change"))
     fields = df.schema["after"].dataType.fields  # type: ignore[attr-defined]
     columns = {f.name: F.col(f"change.row.{quoted(f.name)}") for f in fields}
