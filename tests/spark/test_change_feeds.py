@@ -84,10 +84,10 @@ sink = { format = "memory" }
 @pytest.mark.parametrize("wrapped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_debezium_by_name_with_and_without_the_envelope_of_connect(spark: Any, tmp_path: Path, wrapped: bool) -> None:
     events = [{"schema": {"type": "struct"}, "payload": e} if wrapped and e else e for e in EVENTS]
-    session = run(spark, tmp_path, DEBEZIUM, {"users": messages(*events)})
+    session = run(spark, tmp_path, DEBEZIUM, {"users": messages(*events[:2], b"broken", *events[2:])})
     assert changes(session, "users") == ROWS
     found = session.running.metrics()
-    assert (found.bad, found.bad_updates) == (0, {})
+    assert (found.bad, found.bad_updates) == (1, {})
 
 
 @pytest.mark.slow

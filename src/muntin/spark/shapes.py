@@ -71,12 +71,24 @@ def shaped_table(
     opened, found = _opened(df, wanted, owner)
     whole = derived(opened, more, owner)
     good = F.col(found) == READ
+    if feed == "debezium":
+        whole = _counted(whole, ~good)
     names = [n for n in whole.columns if n in {*wanted.names, *more, ts, op, *key} and n != "payload"]
     if feed == "upsert" and op is None:
         op = free_name("op", whole.columns)
         whole = whole.withColumn(op, F.when(F.col(found) == GONE, F.lit("-")).otherwise(F.lit("+")))
         good, names = F.col(found) != BAD, [*names, op]
     return _timed(whole, ts, good).select(*(F.col(quoted(n)) for n in names)), op
+
+
+def _counted(events: DataFrame, bad: Column) -> DataFrame:
+    """Events of which the bad ones are rows without time and values, since one without a row would not be counted."""
+    row = events.schema["after"].dataType
+    assert isinstance(row, T.StructType)
+    empty = F.struct(*(F.lit(None).cast(f.dataType).alias(f.name) for f in row.fields))
+    instead = {"after": empty, "op": F.lit("c")}
+    given = {n: F.when(bad, instead.get(n, F.lit(None))).otherwise(F.col(n)) for n in EVENT}
+    return events.withColumns(given)
 
 
 def _timed(df: DataFrame, ts: str | None, good: Column) -> DataFrame:
