@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from muntin.session import Session
 from muntin.spark.due import OWES, Budget, decision, groups_of
 from muntin.spark.metrics import PIPELINE
 from muntin.spark.pipeline import plan_pipeline
+from muntin.spark.prepare import _check_nobody_waits as check_nobody_waits
 from muntin.spark.spec import PipelineSpec
 
 STREAM = Stream("A", Schema.of(ts=pa.int64(), k=pa.int64(), j=pa.int64(), v=pa.int64()), "ts", ts_unit=1_000_000)
@@ -122,6 +124,18 @@ def test_who_waits(tmp_path: Path) -> None:
     budget.everybody = True
     budget.decide(spec, 3)
     assert not budget.waits and budget.held and not decision(spec, 3)
+
+
+def test_a_new_query_is_refused_where_somebody_waits() -> None:
+    """The next run would share with it what is behind; one of the same queries lets them catch up first."""
+    before = SimpleNamespace(queries={"one": None})
+    same = SimpleNamespace(on_change="refuse", asked={"one": None})
+    check_nobody_waits(same, before, ["signature"])
+    more = SimpleNamespace(on_change="refuse", asked={"one": None, "two": None})
+    check_nobody_waits(more, before, [])
+    for job in (more, SimpleNamespace(on_change="refill", asked={"one": None})):
+        with pytest.raises(ConfigError, match=r"1 queries waited for their turn.*add the new one to it with run.add"):
+            check_nobody_waits(job, before, ["signature"])
 
 
 def test_who_shares_operators_is_of_one_group(tmp_path: Path) -> None:
