@@ -44,8 +44,8 @@ def test_killed_while_queries_wait_for_their_turn(tmp_path: Path) -> None:
     for number, point in enumerate((POINTS[2], None, POINTS[-1], None)):
         live_and_die(tmp_path, point, rng, tmp_path / f"passes{number}", budget)
     finish(start(tmp_path, budget), tmp_path)
-    assert numbers(tmp_path, "commits") > 13, "batches for those who waited"
     assert_undisturbed(tmp_path, inputs)
+    assert numbers(tmp_path, "commits") > 12, "beside the 12 files there were batches for those who waited"
 
 
 def live_and_die(
