@@ -46,10 +46,11 @@ class SumExact:
             s_low, s_high, s_over, s_count, plan.group, out_low, out_high, out_over, count,
         )  # fmt: skip
         if self.fn == "avg":
-            return self._average(out_low, out_high, out_over, count, column.type)
-        return self._sum(out_low, out_high, out_over, count == 0)
+            return self.average(out_low, out_high, out_over, count, column.type)
+        return self.sum(out_low, out_high, out_over, count == 0)
 
-    def _average(self, low: Ints, high: Ints, over: Ints, count: Ints, held: pa.DataType) -> pa.Array:
+    def average(self, low: Ints, high: Ints, over: Ints, count: Ints, held: pa.DataType) -> pa.Array:
+        """AVG out of the words of sums of ``held`` values."""
         none = count == 0
         if not pa.types.is_decimal(self.type):
             total = np.empty(len(low))
@@ -60,7 +61,8 @@ class SumExact:
         average(low, high, over, count, 10 ** (self.type.scale - held.scale), out_low, out_high, out_over)
         return self._decimals(out_low, out_high, out_over, none)
 
-    def _sum(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
+    def sum(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
+        """SUM out of the words of sums. Raises DataError where one leaves its type."""
         if pa.types.is_decimal(self.type):
             return self._decimals(low, high, over, none)
         if not (sums.fits_int64(low, high) | none).all():

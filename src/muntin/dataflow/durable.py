@@ -60,6 +60,8 @@ class DurableVertex:
     words: str
     at: int | None = None
     watermark: int | None = None
+    inside: str = ""
+    """The vertex that keeps its state along with others' (``dataflow.sharing``); empty: it has state of its own."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,14 @@ def take_up(
             if new := _new(plans[name], there):
                 notes[name] = _begun(new, plans[name], start, name in before.queries)
     notes = {n: notes[n] for n in plans if notes.get(n)}
+    plans = {name: replace(plan, sharing=_forms(plan, before)) for name, plan in plans.items()}
     return TakenUp(plans, _durable(plans, asked, before, places, start, version, statistics), notes)
+
+
+def _forms(plan: QueryPlan, before: DurablePlan | None) -> tuple[tuple[str, bool], ...]:
+    """In which form the checkpoint keeps the plan's state (``QueryPlan.sharing``)."""
+    known = before.vertices if before else {}
+    return tuple((v.id, bool(known[v.id].inside)) for v in plan.vertices if v.id in known)
 
 
 def _new(plan: QueryPlan, known: frozenset[str]) -> list[str]:
@@ -295,13 +304,19 @@ def _durable(
         old = known.get(v.id, DurableVertex(start.batch, 0, (), "", start.at, start.of(v.streams)))
         where = spread.get(v.id) or old.places
         vertices[v.id] = replace(old, level=graph.levels[number], places=where, words=words_of(graph, number))
+    for note in graph.shared:
+        holder = vertices[note.vertex]
+        for id in note.inside:
+            old = known.get(id, DurableVertex(start.batch, 0, (), "", start.at, holder.watermark))
+            where, words = spread.get(id) or old.places, f"read from {note.vertex}"
+            vertices[id] = replace(old, level=holder.level, places=where, words=words, inside=note.vertex)
     queries = {}
     for name, plan in plans.items():
         held, question = before.queries.get(name) if before else None, question_of(asked[name].bound)
         begun = held.since if held is not None and held.question == question else start.batch
         queries[name] = DurableQuery(
-            asked[name].bound.text, _options(plan), question, plan.id, encode(replace(plan, functions=())), begun,
-            statistics[name].to_json(),
+            asked[name].bound.text, _options(plan), question, plan.id,
+            encode(replace(plan, functions=(), sharing=())), begun, statistics[name].to_json(),
         )  # fmt: skip
     return DurablePlan(start.batch, version, vertices, queries)
 
@@ -325,7 +340,8 @@ def from_json(value: Mapping[str, Any]) -> DurablePlan:
     try:
         vertices = {
             id: DurableVertex(
-                v["since"], v["level"], tuple(map(_spread, v["places"])), v["words"], v.get("at"), v.get("watermark")
+                v["since"], v["level"], tuple(map(_spread, v["places"])), v["words"], v.get("at"), v.get("watermark"),
+                v.get("inside", ""),
             )
             for id, v in value["vertices"].items()
         }

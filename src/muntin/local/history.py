@@ -73,6 +73,8 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
         try:
             if asked[name].bound.root.kind not in ("changes", "rstream"):
                 raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
+            if any(taken.durable.vertices[v].inside for v in own & begun):
+                raise NoHistory("it reads a synopsis, of which it has the panes that tell what it asks")
             reason = why_not(plan, known)
             if reason is not None:
                 raise NoHistory(reason)

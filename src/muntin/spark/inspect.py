@@ -67,10 +67,13 @@ def _vertices(plan: DurablePlan) -> list[VertexState]:
     users: dict[str, list[str]] = {}
     for name, query in plan.queries.items():
         for vertex in query.plan["vertices"]:
-            users.setdefault(vertex["id"], []).append(name)
+            id = vertex["id"]
+            holder = plan.vertices[id].inside if id in plan.vertices else ""
+            users.setdefault(holder or id, []).append(name)
     return [
         VertexState(id, v.words, tuple(users.get(id, ())), v.since, v.level, at=v.at, watermark=v.watermark)
         for id, v in plan.vertices.items()
+        if not v.inside
     ]
 
 

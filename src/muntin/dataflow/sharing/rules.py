@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.sharing.rule import Rule
+from muntin.dataflow.sharing.synopses import SYNOPSES
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (SYNOPSES,)
 """In the order in which they are tried."""
 
 

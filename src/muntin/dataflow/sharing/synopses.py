@@ -1,0 +1,326 @@
+"""Sliding aggregates over one stream that group alike read one synopsis (Golab 2006, sections 8.3.1 and 8.3.3).
+
+A group of queries over different windows, slides and predicates becomes one vertex that keeps panes by group and
+signature, and a reader a query: rule SS1 over windows, SS4 over predicates, and CS2 with CS6 for running all of them
+from one pass over the panes. Aggregates of several functions read the same panes (CS3).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+import pyarrow as pa
+
+from muntin.aggregates.registry import described
+from muntin.core.spans import span_text
+from muntin.dataflow.graph import Edge, Graph, Shared, Vertex, column_name, vertex_id
+from muntin.dataflow.routes import Keyed, Route, Single
+from muntin.dataflow.sharing.rule import Rule
+from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.reader import Reader
+from muntin.operators.source import Source
+from muntin.operators.synopsis import Synopsis, Window
+from muntin.operators.synopsis_answers import parts_of
+from muntin.operators.synopsis_fold import Argument
+from muntin.operators.time_window import TimeWindow
+from muntin.optimizer.plan_text import agg_text, spark_text
+from muntin.plan.catalog import Stream
+from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of, conjunction, conjuncts, map_columns
+from muntin.plan.failing import any_may_fail
+from muntin.plan.stable_text import stable_text
+from muntin.plan.windows import Range, Ticks
+
+FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"])
+"""Aggregates that partials of panes give exactly. (COUNT_IF and BOOL_AND are of them by another name.)"""
+
+FINEST = 3_600
+"""Panes that a window is cut into at most: windows whose common pane would be finer than that stay apart."""
+
+DIGITS = 18
+"""Of decimals whose sums are kept."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sliding aggregate that could read a synopsis: vertex ``number``, all of it over the stream's own columns."""
+
+    number: int
+    id: str
+    stream: Stream
+    groups: tuple[Expr, ...]
+    aggs: tuple[Agg, ...]
+    keep: Expr
+    length: int
+    slide: int
+    origin: int
+    shift: int
+    streams: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, tuple[Expr, ...], int, tuple[str, ...]]:
+        """Equal for those that can read one synopsis, as far as their panes fit."""
+        return self.stream.name, self.groups, self.shift, self.streams
+
+
+def candidates(graph: Graph) -> list[Candidate]:
+    """The sliding aggregates of a graph that a synopsis of panes could answer."""
+    found = (_candidate(graph, number) for number in range(len(graph.vertices)))
+    return [c for c in found if c is not None]
+
+
+def _candidate(graph: Graph, number: int) -> Candidate | None:
+    v = graph.vertices[number]
+    if not isinstance(v.op, GroupAggregate) or len(v.inputs) != 1:
+        return None
+    below = graph.vertices[v.inputs[0].vertex]
+    if not isinstance(below.op, TimeWindow) or not _plain(v.op, below.op) or _hinted(graph, number):
+        return None
+    (edge,) = below.inputs
+    source = graph.vertices[edge.vertex].op
+    if not isinstance(source, Source) or not _shareable(source.stream):
+        return None
+    window, ticks = below.op.window, v.op.ticks
+    assert isinstance(window, Range) and isinstance(window.length, int) and ticks is not None
+    columns = dict(source.columns)
+    groups = tuple(_over_stream(e, columns) for _, e in v.op.groups)
+    aggs = tuple(replace(a, arg=None if a.arg is None else _over_stream(a.arg, columns)) for _, a in v.op.aggs)
+    if _route(len(groups)) != edge.route or not all(map(_exact, aggs)):
+        return None
+    computed = [*groups, *(a.arg for a in aggs if a.arg is not None), source.keep]
+    if any(map(any_may_fail, computed)):  # for rows that the query leaves out it must not fail
+        return None
+    slide = ticks.slides[0]
+    assert isinstance(slide, int)
+    shift = 1 if below.op.options.bounds == "start" else 0
+    return Candidate(
+        number, v.id, source.stream, groups, aggs, source.keep, window.length, slide, ticks.origins[0] % slide, shift,
+        v.streams,
+    )  # fmt: skip
+
+
+def _plain(op: GroupAggregate, window: TimeWindow) -> bool:
+    """Whether an aggregate shows whole answers at the multiples of one slide of a plain window of time, in UTC."""
+    if op.emit != "snapshots" or op.from_input or not op.aggs or op.ticks is None:
+        return False
+    reach, options = window.window, window.options
+    plain = isinstance(reach, Range) and isinstance(reach.length, int) and reach.rows is None and not reach.internal
+    return plain and options.bounds != "closed" and options.zone is None and _one_slide(op.ticks, window.ticks)
+
+
+def _one_slide(ticks: Ticks, of_window: Ticks | None) -> bool:
+    return ticks.zone is None and len(ticks.slides) == 1 and isinstance(ticks.slides[0], int) and of_window == ticks
+
+
+def _shareable(stream: Stream) -> bool:
+    """Whether a stream's rows mean the same whoever reads them along."""
+    return not (stream.static or stream.silent) and stream.sample in (None, 1)
+
+
+def _hinted(graph: Graph, number: int) -> bool:
+    """Whether a query asked for something that sharing would change: a bound on its own state, another strategy."""
+    options = [graph.plans[u].options for u in graph.used_by[number]]
+    return any(o.memory is not None or o.strategy in ("nt", "direct") for o in options)
+
+
+def _exact(agg: Agg) -> bool:
+    """Whether partials give the aggregate exactly."""
+    if agg.fn not in FUNCTIONS or described(agg).fn != agg.fn:
+        return False
+    t = pa.null() if agg.arg is None else agg.arg.type
+    match agg.fn:
+        case "count":
+            return True
+        case "min" | "max":
+            temporal = pa.types.is_temporal(t) and not pa.types.is_interval(t) and not pa.types.is_time(t)
+            integer = pa.types.is_integer(t) and t != pa.uint64()
+            return bool(integer or pa.types.is_boolean(t) or pa.types.is_floating(t) or temporal)
+        case _:
+            decimal = pa.types.is_decimal(t) and t.precision <= DIGITS
+            return bool((pa.types.is_integer(t) and t != pa.uint64()) or decimal or pa.types.is_float64(t))
+
+
+def _over_stream(e: Expr, columns: Mapping[str, Expr]) -> Expr:
+    return map_columns(e, lambda c: columns[c.name])
+
+
+def _route(groups: int) -> Route:
+    return Keyed(tuple(map(column_name, range(groups)))) if groups else Single()
+
+
+def sharing_groups(graph: Graph) -> list[list[Candidate]]:
+    """The candidates that read one synopsis together: at least two, or those that did before."""
+    stays = {id: inside for plan in graph.plans for id, inside in plan.sharing}
+    by_key: dict[object, list[Candidate]] = {}
+    for c in candidates(graph):
+        if stays.get(c.id) is not False:
+            by_key.setdefault(c.key, []).append(c)
+    found = [_fitting(own, stays) for own in by_key.values()]
+    return [own for own in found if len(own) > 1 or any(stays.get(c.id) for c in own)]
+
+
+def _fitting(own: Sequence[Candidate], stays: Mapping[str, bool]) -> list[Candidate]:
+    """Those whose panes fit together: first who shares already, then the others as they come."""
+    kept: list[Candidate] = []
+    for c in sorted(own, key=lambda c: not stays.get(c.id, False)):
+        if stays.get(c.id) or fits([*kept, c]):
+            kept.append(c)
+    return sorted(kept, key=lambda c: c.number)
+
+
+def fits(own: Iterable[Candidate]) -> bool:
+    """Whether the common panes of windows are few enough."""
+    found = list(own)
+    grid, _ = panes(found)
+    return max(c.length for c in found) <= FINEST * grid
+
+
+def panes(own: Sequence[Candidate]) -> tuple[int, int]:
+    """(length of the longest panes of which every window and slide is made, where they are counted from)."""
+    origin = own[0].origin
+    grid = gcd(*(x for c in own for x in (c.length, c.slide, c.origin - origin)))
+    return grid, origin % grid
+
+
+def share_synopses(graph: Graph) -> Graph:
+    """The graph with one synopsis for each of ``sharing_groups``."""
+    groups = sharing_groups(graph)
+    return _rebuilt(graph, [_Made(graph, own) for own in groups]) if groups else graph
+
+
+class _Made:
+    """The source and the synopsis of a group, and a reader for each of its vertices."""
+
+    def __init__(self, graph: Graph, own: list[Candidate]) -> None:
+        self.own = own
+        one = own[0]
+        terms = list(dict.fromkeys(e for c in own for e in _terms(c, own)))
+        args = list(dict.fromkeys(a.arg for c in own for a in c.aggs if a.arg is not None))
+        shipped = list(dict.fromkeys([*args, *terms]))
+        columns = [*one.groups, *(e for e in shipped if e not in one.groups)]
+        place = {e: Column(column_name(i), e.type) for i, e in reversed(list(enumerate(columns)))}
+        predicates = list(dict.fromkeys(c.keep for c in own))
+        aggs = list(dict.fromkeys(a for c in own for a in c.aggs))
+        parts: dict[Expr, list[str]] = {}
+        for a in aggs:
+            if a.arg is not None:
+                parts[a.arg] = list(dict.fromkeys([*parts.get(a.arg, []), *parts_of(a)]))
+        arguments = tuple(Argument(_name(e), place[e].name, e.type, tuple(sorted(p))) for e, p in parts.items())
+        at = {e: i for i, e in enumerate(parts)}
+        self.grid, base = panes(own)
+        self.op = Synopsis(
+            stream=one.stream.name,
+            groups=one.groups,
+            shift=one.shift,
+            begins=((one.stream.name, one.shift),),
+            predicates=tuple(map_columns(p, lambda c: place[c]) for p in predicates),
+            names=tuple(map(_name, predicates)),
+            arguments=arguments,
+            aggs=tuple(replace(a, arg=None if a.arg is None else place[a.arg]) for a in aggs),
+            of=tuple(-1 if a.arg is None else at[a.arg] for a in aggs),
+            windows=tuple(
+                Window(
+                    c.id, predicates.index(c.keep), c.length, c.slide, c.origin, tuple(aggs.index(a) for a in c.aggs)
+                )
+                for c in own
+            ),
+            grid=self.grid,
+            base=base,
+        )
+        kept = _common(own)
+        named = tuple((column_name(i), e) for i, e in enumerate(columns))
+        types = tuple(e.type for e in columns)
+        names = tuple(spark_text(e) for e in columns)
+        source = Source(one.stream, kept, named)
+        self.source = Vertex(vertex_id(source, ()), source, (), types, False, one.streams, names=names)
+        out = (*types[: len(one.groups)], *(a.type for a in aggs), pa.int32())
+        titles = (*names[: len(one.groups)], *(agg_text(a, spark_text) for a in aggs), "window")
+        self.synopsis = Vertex(vertex_id(self.op, one.streams), self.op, (), out, False, one.streams, names=titles)
+        self.route = _route(len(one.groups))
+        self.readers = {c.number: self._reader(k, graph.vertices[c.number]) for k, c in enumerate(own)}
+
+    def _reader(self, window: int, v: Vertex) -> Vertex:
+        c, groups = self.own[window], len(self.op.groups)
+        columns = (*range(groups), *(groups + a for a in self.op.windows[window].aggs))
+        where = "" if c.keep == TRUE else f" where {spark_text(c.keep)}"
+        what = f"RANGE {span_text(c.length)} SLIDE {span_text(c.slide)}{where}"
+        op = Reader(window, tuple(map(column_name, columns)), what)
+        return replace(v, id=vertex_id(op, [self.synopsis.id]), op=op)
+
+    def words(self, graph: Graph) -> str:
+        """What is spared."""
+        count, rows = len(self.own), span_text(max(c.length for c in self.own))
+        return (
+            f"one synopsis of panes of {span_text(self.grid)} for {count} sliding aggregates with "
+            f"{len({(c.length, c.slide) for c in self.own})} windows and {len(self.op.predicates)} predicates: "
+            f"1 pass over the stream instead of {count}, state of the longest window ({rows}) alone"
+        )
+
+
+def _terms(c: Candidate, own: Sequence[Candidate]) -> Iterable[Expr]:
+    """The columns that a predicate reads."""
+    return list(columns_of(c.keep))
+
+
+def _common(own: Sequence[Candidate]) -> Expr:
+    """What all predicates have in common: rows that fail it need not be sent."""
+    shared = set.intersection(*(set(conjuncts(c.keep)) for c in own))
+    return conjunction([e for e in conjuncts(own[0].keep) if e in shared])
+
+
+def _name(e: Expr) -> str:
+    """An expression by its content, in 12 hex digits."""
+    return hashlib.sha256(stable_text(e).encode()).hexdigest()[:12]
+
+
+def _rebuilt(graph: Graph, made: list[_Made]) -> Graph:
+    """The graph with readers in place of what they answer, and without what nobody reads any more."""
+    first = {m.own[0].number: m for m in made}
+    of = {c.number: m for m in made for c in m.own}
+    vertices: list[Vertex] = []
+    place: list[int] = []
+    at: dict[int, int] = {}
+    for number, v in enumerate(graph.vertices):
+        if number in first:
+            m = first[number]
+            vertices.append(m.source)
+            vertices.append(replace(m.synopsis, inputs=(Edge(len(vertices) - 1, m.route),)))
+            at[id(m)] = len(vertices) - 1
+        if number in of:
+            reader = of[number].readers[number]
+            vertices.append(replace(reader, inputs=(Edge(at[id(of[number])]),)))
+        else:
+            vertices.append(replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)))
+        place.append(len(vertices) - 1)
+    roots = [place[r] for r in graph.roots]
+    used = _reachable(vertices, roots)
+    new = {old: i for i, old in enumerate(used)}
+    kept = tuple(
+        replace(vertices[i], inputs=tuple(replace(e, vertex=new[e.vertex]) for e in vertices[i].inputs)) for i in used
+    )
+    notes = tuple(_note(graph, m) for m in made)
+    return Graph(kept, tuple(new[r] for r in roots), graph.plans, (*graph.shared, *notes))
+
+
+def _reachable(vertices: Sequence[Vertex], roots: Iterable[int]) -> list[int]:
+    wanted = set(roots)
+    for i in reversed(range(len(vertices))):
+        if i in wanted:
+            wanted |= {e.vertex for e in vertices[i].inputs}
+    return sorted(wanted)
+
+
+def _note(graph: Graph, m: _Made) -> Shared:
+    users = sorted({q for c in m.own for q in graph.used_by[c.number]})
+    return Shared(SYNOPSES.name, m.synopsis.id, tuple(users), tuple(c.id for c in m.own), m.words(graph))
+
+
+SYNOPSES = Rule(
+    "synopses",
+    "sliding aggregates over one stream that group alike read one synopsis of panes, whatever their windows, slides "
+    "and predicates",
+    "Golab 2006, 8.3: SS1, SS4, CS2, CS3, CS6",
+    share_synopses,
+)

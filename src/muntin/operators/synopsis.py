@@ -1,0 +1,183 @@
+"""One synopsis for many sliding aggregates over a stream, and the answers of all of them (Golab 2006, chapter 8).
+
+Aggregates that group alike read the same panes, whatever their windows, slides and predicates are: rows are folded by
+pane, group and signature (which of all predicates they fulfil), and an answer is put together from the panes of its
+window and the signatures of its predicate. One vertex answers all of them, so a reader more costs its answers and next
+to nothing else; ``operators.reader`` takes each one's own out.
+
+What a step does follows the rows that arrived and, where some reader reports, the partials held: those are gone through
+once for all readers (a few ns each), which spares every reader a state of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.core.batch import Batch, forever
+from muntin.core.spans import span_text
+from muntin.core.time import ceil_to
+from muntin.operators.context import Context, Cut
+from muntin.operators.operator import Begins, Described, Show
+from muntin.operators.predicate_index import PredicateIndex
+from muntin.operators.synopsis_answers import answered, shown
+from muntin.operators.synopsis_fold import Argument, fold_rows
+from muntin.optimizer.plan_text import agg_text
+from muntin.plan.exprs import Agg, Expr
+from muntin.plan.patterns import Pattern
+from muntin.state.pane_partials import Layout, PaneStore
+from muntin.state.shard_state import ShardState
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A sliding aggregate that reads a synopsis. ``id``: of the vertex that it is when it runs alone; ``predicate``,
+    ``aggs``: places among the synopsis' predicates and aggregates; RANGE ``length`` and ``slide`` in microseconds,
+    instants being the multiples of the slide from ``origin``."""
+
+    id: str
+    predicate: int
+    length: int
+    slide: int
+    origin: int
+    aggs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Synopsis(Described):
+    """Panes of ``stream`` by ``groups`` (expressions over the stream's columns; none: one answer over all rows), and
+    what ``windows`` show of them.
+
+    ``shift``: how long after its event time a row enters a window (microseconds). Columns of the input: the groups
+    first, then what ``predicates`` (known by ``names``) and ``arguments`` read; ``of``: by aggregate the place of its
+    argument (-1: COUNT(*)). Who reads it is no part of what it is: state goes on when windows come and go.
+
+    Columns out: the groups, one an aggregate, and the place of the window, by which the rows are ordered.
+    """
+
+    stream: str
+    groups: tuple[Expr, ...]
+    shift: int
+    predicates: tuple[Expr, ...]
+    names: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    aggs: tuple[Agg, ...]
+    of: tuple[int, ...]
+    windows: tuple[Window, ...]
+    grid: int
+    base: int
+    begins: Begins = ()  # type: ignore[misc]
+
+    stateful = True
+
+    def identity(self) -> Any:
+        """What is kept, not who reads it."""
+        return ("Synopsis", self.stream, self.groups, self.shift)
+
+    def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
+        panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
+        self._take_in(panes, inputs[0])
+        readers = self.readers(ctx)
+        rows = answered(self, panes, readers, ctx)
+        if rows.cut is not None:
+            raise Cut(rows.cut)
+        needed = self._needed(ctx.until)
+        panes.expire(needed)
+        panes.merge(needed, self.longest)
+        return Batch(shown(self, rows), rows.time, forever(len(rows.time)))
+
+    def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
+        """Whole answers, which nothing takes back."""
+        return Pattern.MON
+
+    def words(self, show: Show) -> str:
+        made = ", ".join(agg_text(a, show) for a in self.aggs)
+        by = ", ".join(show.column(f"c{i}") for i in range(len(self.groups))) or "nothing"
+        return (
+            f"synopsis of panes of {span_text(self.grid)} by {by} for {len(self.windows)} sliding aggregates "
+            f"({len(set(self._shapes))} windows, {len(self.predicates)} predicates): {made}"
+        )
+
+    def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
+        return f"partials by pane, group and predicates fulfilled, for {span_text(self.longest)}"
+
+    @property
+    def _shapes(self) -> list[tuple[int, int, int]]:
+        return [(w.length, w.slide, w.origin) for w in self.windows]
+
+    @property
+    def longest(self) -> int:
+        """The longest RANGE."""
+        return max(w.length for w in self.windows)
+
+    @cached_property
+    def index(self) -> PredicateIndex:
+        return PredicateIndex(self.predicates)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What panes tell from now on."""
+        parts = tuple(f"{a.name}.{p}" for a in self.arguments for p in a.parts)
+        return Layout(self.grid, self.base, self.names, parts)
+
+    @cached_property
+    def predicate_of(self) -> Ints:
+        """The predicates of the windows."""
+        return np.array([w.predicate for w in self.windows], np.int64)
+
+    @cached_property
+    def clocks(self) -> tuple[Ints, Ints, Ints]:
+        """Lengths, slides and origins of the windows."""
+        table = np.array(self._shapes, np.int64).reshape(-1, 3)
+        return tuple(np.ascontiguousarray(table[:, k]) for k in range(3))  # type: ignore[return-value]
+
+    def argument(self, agg: int) -> str:
+        """The name of an aggregate's argument in the synopsis; "" for COUNT(*)."""
+        return self.arguments[self.of[agg]].name if self.of[agg] >= 0 else ""
+
+    def group_schema(self, rows: pa.Schema) -> pa.Schema:
+        """The groups as the synopsis names them."""
+        return pa.schema([(f"g{i}", rows.field(f"c{i}").type) for i in range(len(self.groups))])
+
+    def readers(self, ctx: Context) -> Ints:
+        """By window the first instant that it may show in this step, or one after the step."""
+        first = ctx.low
+        if not self.groups:
+            first = max(first, ctx.first) if ctx.home else ctx.until
+        if first >= ctx.until:
+            return np.full(len(self.windows), ctx.until)
+        _, slides, origins = self.clocks
+        return np.asarray(-((origins - first) // slides) * slides + origins)
+
+    def _take_in(self, panes: PaneStore, rows: Batch) -> None:
+        """Fold the rows that arrived; those that fulfil no predicate are nobody's."""
+        number = panes.number_of(self.layout)
+        if len(rows) == 0:
+            return
+        sig, distinct = self.index.signatures(rows.columns)
+        wanted: NDArray[np.bool_] = np.asarray(distinct.any(axis=1))[sig]
+        if not wanted.all():
+            rows, sig = rows.where(wanted), sig[wanted]
+        if len(rows) == 0:
+            return
+        end = ceil_to(rows.ts + self.shift, self.grid, self.base)
+        groups = {f"g{i}": f"c{i}" for i in range(len(self.groups))}
+        partials = fold_rows(rows.columns, end, sig, groups, self.arguments, self.grid)
+        there = np.unique(partials.sig)
+        numbers = np.zeros(len(distinct), np.int64)
+        numbers[there] = panes.numbered(number, [distinct[s].tobytes() for s in there.tolist()])
+        panes.append(replace(partials, sig=numbers[partials.sig]), number, self.grid)
+
+    def _needed(self, until: int) -> int:
+        """The end of the newest pane that no later answer reads."""
+        lengths, slides, origins = self.clocks
+        coming = -((origins - until) // slides) * slides + origins
+        return int((coming - lengths).min())
