@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from muntin.bench import contest, flink_env, record, state_bytes, window_length
+from muntin.bench import contest, flink_env, many_queries, record, state_bytes, window_length
 from muntin.bench.cases import contests
 from muntin.bench.contest import Contest, Say
 from muntin.core.errors import ConfigError
 
-NAMES = ("sliding-sum", "window-join", "state-bytes", "window-length")
-ALONE = ("state-bytes", "window-length")
+NAMES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries")
+ALONE = ("state-bytes", "window-length", "many-queries")
 """Measured without another engine."""
 MOST_BYTES = 1.6
 """What a batch may write beside an hour, to what it writes beside a minute: rows are merged once more."""
@@ -19,7 +19,7 @@ ENGINES = ("muntin", "muntin-df", "spark", "flink")
 
 
 def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None = None) -> bool:
-    """Run the benchmark and print what it found; False if answers differed or state grew.
+    """Run the benchmark and print what it found; False if answers differed, state grew or queries cost too much.
 
     Args:
         name: one of ``NAMES``.
@@ -36,6 +36,10 @@ def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None
     if name == "window-length":
         lengths = window_length.run(say=print)
         table, good, records = window_length.lines(lengths), True, list(lengths)
+    elif name == "many-queries":
+        many = many_queries.run(say=print)
+        missed = many_queries.good(many)
+        table, good, records = [*many_queries.lines(many), *missed], not missed, list(many)
     elif name == "state-bytes":
         found = state_bytes.run(say=print)
         table, good = state_bytes.lines(found), all(r.ratio <= MOST_BYTES for r in found)

@@ -353,7 +353,7 @@ def verify(
         raise typer.Exit(status)
 
 
-BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length")
+BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries")
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -33,7 +34,7 @@ class Schema:
     def __len__(self) -> int:
         return len(self.fields)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
 
@@ -42,6 +43,11 @@ class Schema:
         return next((f for f in self.fields if f.name == name), None)
 
     def to_arrow(self) -> pa.Schema:
+        """The same in Arrow, made once."""
+        return self._arrow
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
         return pa.schema([(f.name, f.type) for f in self.fields])
 
     @staticmethod

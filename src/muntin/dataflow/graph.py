@@ -61,7 +61,7 @@ class Vertex:
     fifo: bool = False
     names: tuple[str, ...] = field(default=(), compare=False)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of its rows, without the columns of time."""
         return pa.schema([(column_name(i), t) for i, t in enumerate(self.types)])

@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 
 from muntin.core.time import NEVER, Instants
 from muntin.dataflow.graph import Graph
+from muntin.operators.reader import Reader as OwnAnswers
 from muntin.operators.source import Source
+from muntin.operators.synopsis import Synopsis
+from muntin.plan.exprs import TRUE, Expr
+from muntin.scalars.evaluate import predicate_mask
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -25,11 +29,13 @@ Places = NDArray[np.int64]
 @dataclass(frozen=True)
 class Reader:
     """A window on a stream: the vertex of its ``source``, the set of streams whose time it has (a place in
-    ``Graph.domains``), and the numbers of the ``queries`` that it works for."""
+    ``Graph.domains``), and the numbers of the ``queries`` that it works for. ``keep``: which of the source's rows are
+    theirs, over the columns that it ships."""
 
     source: int
     domain: int
     queries: tuple[int, ...]
+    keep: Expr = TRUE
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,21 @@ def readers_of(graph: Graph, stream: str) -> tuple[Reader, ...]:
         source = vertex.inputs[0].vertex
         op = graph.vertices[source].op
         if isinstance(op, Source) and op.stream.name == stream and not op.stream.static:
-            users = tuple(sorted(graph.used_by[number]))
-            found.append(Reader(source, graph.domains.index(vertex.streams), users))
+            domain = graph.domains.index(vertex.streams)
+            if isinstance(vertex.op, Synopsis):
+                found += [Reader(source, domain, u, keep) for keep, u in _readers(graph, number, vertex.op)]
+            else:
+                found.append(Reader(source, domain, tuple(sorted(graph.used_by[number]))))
     return tuple(found)
+
+
+def _readers(graph: Graph, number: int, op: Synopsis) -> list[tuple[Expr, tuple[int, ...]]]:
+    """The predicates of a synopsis, each with the queries of the windows that ask for it."""
+    users: dict[int, set[int]] = {}
+    for reader, vertex in enumerate(graph.vertices):
+        if isinstance(vertex.op, OwnAnswers) and vertex.inputs[0].vertex == number:
+            users.setdefault(op.windows[vertex.op.window].predicate, set()).update(graph.used_by[reader])
+    return [(op.predicates[p], tuple(sorted(own))) for p, own in users.items()]
 
 
 def late_rows(
@@ -73,11 +91,13 @@ def late_rows(
     ts: Instants,
     queries: int,
     kept: Callable[[int, Places], Mask],
+    shipped: Callable[[int, Places], pa.RecordBatch],
 ) -> LateRows | None:
     """The rows that one of the ``readers`` leaves out; None if there are none.
 
     ``befores``: by domain, the instants before it are answered. ``kept``: which of the rows at some places the filter
-    of a source keeps (others are nobody's loss). ``queries``: how many there are. Cost: a look at the times, then the
+    of a source keeps (others are nobody's loss);
+    ``shipped``: what it ships of them. ``queries``: how many there are. Cost: a look at the times, then the
     rows before the newest answered instant.
     """
     answered = max([befores[r.domain] for r in readers], default=NEVER)
@@ -88,8 +108,12 @@ def late_rows(
     lost, until = np.zeros((len(places), queries), bool), np.full(len(places), NEVER, np.int64)
     for source in dict.fromkeys(r.source for r in readers):
         mask = kept(source, places)
-        for reader in (r for r in readers if r.source == source):
+        own = [r for r in readers if r.source == source]
+        columns = shipped(source, places) if any(r.keep != TRUE for r in own) else None
+        for reader in own:
             late = mask & (old < befores[reader.domain])
+            if columns is not None and reader.keep != TRUE:
+                late &= predicate_mask(reader.keep, columns)
             lost[:, list(reader.queries)] |= late[:, None]
             until[late] = np.maximum(until[late], befores[reader.domain])
     some = lost.any(axis=1)

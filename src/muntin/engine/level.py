@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch
+from muntin.core.time import NEVER
 from muntin.dataflow.graph import Graph, Vertex
 from muntin.dataflow.routes import Everywhere, Here, Route, Split
 from muntin.engine.clocks import Progress, Times, progress_of
@@ -33,6 +34,10 @@ Arrived = Mapping[tuple[int, Route], pa.RecordBatch]
 
 States = Mapping[int, ShardState]
 """State of the vertices of a level that have any, by number."""
+
+
+_NO_STATE, _NO_TIME = ShardState(), Context(NEVER, NEVER, NEVER, NEVER, None, None)
+"""What an operator gets that looks at neither."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +75,15 @@ def run_level(
         if shard and graph.single[number]:
             output.rows[number] = Batch.empty(vertex.schema, vertex.signed)
             continue
+        reads = bool(vertex.inputs) and graph.vertices[vertex.inputs[0].vertex].is_source
+        if vertex.op.timeless and meter is None and not reads:
+            inputs = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs]
+            output.rows[number] = vertex.op.step(inputs, _NO_STATE, _NO_TIME)
+            continue
         state = states.get(number) or ShardState()
         progress = progress_of(graph, vertex, state, times)
         inputs, shed = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs], 0
-        if vertex.inputs and graph.vertices[vertex.inputs[0].vertex].is_source:
+        if reads:
             on_time = _on_time(graph, vertex, inputs[0], progress)
             admitted, shed = _admitted(graph, vertex, shard, on_time, valve)
             inputs = [admitted]
@@ -84,7 +94,7 @@ def run_level(
             output.rows[number] = Batch.empty(vertex.schema, vertex.signed)
             continue
         inputs, progress = taken_up(inputs, state, progress, times.reach)
-        ctx = replace(_context(graph, number, shard, progress, states), most=most, shown=shown_by(graph, number, times))
+        ctx = _context(graph, number, shard, progress, states, most, shown_by(graph, number, times))
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
         if isinstance(vertex.op, TableFeed):
@@ -140,7 +150,9 @@ def _once(route: Route, shard: int, rows: Batch) -> Batch:
     return rows
 
 
-def _context(graph: Graph, number: int, shard: int, progress: Progress, states: States) -> Context:
+def _context(
+    graph: Graph, number: int, shard: int, progress: Progress, states: States, most: int | None, shown: int
+) -> Context:
     vertex, hints = graph.vertices[number], graph.hints[number]
     memory = hints.memory
     if memory is not None:  # what the vertices beside it leave
@@ -159,6 +171,8 @@ def _context(graph: Graph, number: int, shard: int, progress: Progress, states: 
         scan=hints.scan,
         memory=memory,
         home=shard == 0,
+        most=most,
+        shown=shown,
     )
 
 

@@ -20,6 +20,8 @@ from muntin.engine.ordering import in_order
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.joins.hot_keys import ROLE
 
+INSTANT = pa.timestamp("us", "UTC")
+
 TS, EXP, SIGN = "__ts", "__exp", "__sign"
 
 
@@ -68,9 +70,12 @@ def results_of(graph: Graph, rows: Mapping[int, Batch], times: Times) -> Iterato
             continue
         end = times.end_of(number)
         form = form_of(plan, root), end
-        if form not in made:
-            made[form] = result_rows(plan, rows[root], end)
-        yield number, pa.RecordBatch.from_arrays(made[form].columns, schema=plan.result_schema.to_arrow())
+        known = made.get(form)
+        if known is None:
+            made[form] = known = result_rows(plan, rows[root], end)
+            yield number, known
+        else:
+            yield number, pa.RecordBatch.from_arrays(known.columns, schema=plan.result_schema.to_arrow())
 
 
 def form_of(plan: QueryPlan, root: int) -> Hashable:
@@ -81,12 +86,12 @@ def form_of(plan: QueryPlan, root: int) -> Hashable:
 def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER) -> pa.RecordBatch:
     """The answer as the user sees it (``plan.result_schema``), without what lies after ``end``; an expiry that never
     comes is NULL."""
-    rows = rows.where(rows.ts <= end)
+    rows = rows if end == FOREVER else rows.where(rows.ts <= end)
     rows = in_order(rows, plan.order) if plan.order else rows
     kept = rows.columns.select(list(plan.shown)) if plan.shown else rows.columns
     schema = plan.result_schema.to_arrow()
-    instant = pa.timestamp("us", "UTC")
-    columns = [*kept.columns, pa.array(rows.ts).cast(instant)]
+    instant = INSTANT
+    columns = [*kept.columns, pa.array(rows.ts).view(instant)]
     if plan.shows_op:
         assert rows.sign is not None
         columns.append(pa.array(["-", "+"]).take(pa.array((rows.sign > 0).astype(np.int8))))

@@ -27,25 +27,27 @@ BLOCK = 64
 
 @kernel(_MB1x2(_I64x2, I64, I64, I64), cache=True)
 def fulfilled(codes, terms, begins, atoms):  # type: ignore[no-untyped-def]
-    """Whether row i of codes fulfils predicate p, which has the terms [terms[p], terms[p + 1]), a term the atoms
-    [begins[t], begins[t + 1]), four numbers each: attribute, first code, last code, whether it is any other code but 0.
+    """By predicate and combination of ``codes`` (attribute by combination) whether it is fulfilled.
+
+    Predicate p has the terms [terms[p], terms[p + 1]), a term the atoms [begins[t], begins[t + 1]), four numbers each:
+    attribute, first code, last code, whether it is any other code but 0. Loops over combinations are the inner ones.
     """
-    out = np.zeros((codes.shape[0], len(terms) - 1), np.bool_)
-    for i in range(codes.shape[0]):
-        for p in range(len(terms) - 1):
-            for t in range(terms[p], terms[p + 1]):
-                holds = True
-                for a in range(begins[t], begins[t + 1]):
-                    code = codes[i, atoms[4 * a]]
-                    inside = atoms[4 * a + 1] <= code <= atoms[4 * a + 2]
-                    if atoms[4 * a + 3]:
-                        inside = code > 0 and not inside
-                    if not inside:
-                        holds = False
-                        break
-                if holds:
-                    out[i, p] = True
-                    break
+    n = codes.shape[1]
+    out = np.zeros((len(terms) - 1, n), np.bool_)
+    holds = np.empty(n, np.bool_)
+    for p in range(len(terms) - 1):
+        for t in range(terms[p], terms[p + 1]):
+            holds[:] = True
+            for a in range(begins[t], begins[t + 1]):
+                code, low, high = codes[atoms[4 * a]], atoms[4 * a + 1], atoms[4 * a + 2]
+                if atoms[4 * a + 3]:
+                    for i in range(n):
+                        holds[i] &= (code[i] > 0) & ((code[i] < low) | (code[i] > high))
+                else:
+                    for i in range(n):
+                        holds[i] &= (code[i] >= low) & (code[i] <= high)
+            for i in range(n):
+                out[p, i] |= holds[i]
     return out
 
 

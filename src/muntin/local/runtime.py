@@ -25,6 +25,8 @@ from muntin.engine.rows import TS, form_of, results_of, to_wire
 from muntin.engine.source import Arrived, arrive, ship
 from muntin.engine.stretching import stretched
 from muntin.engine.substeps import whole_step
+from muntin.kernels.hashing import buffer_values
+from muntin.operators.compute import project
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.scalars.evaluate import predicate_mask
@@ -136,7 +138,13 @@ class LocalPipeline:
             assert isinstance(op, Source)
             return predicate_mask(op.keep, arrived.rows.take(pa.array(places)))
 
-        found = late_rows(readers_of(self.graph, stream.name), befores, arrived.ts, len(self.graph.plans), kept)
+        def shipped(source: int, places: NDArray[np.int64]) -> pa.RecordBatch:
+            op = self.graph.vertices[source].op
+            assert isinstance(op, Source)
+            return project(op.columns, arrived.rows.take(pa.array(places)))
+
+        readers = readers_of(self.graph, stream.name)
+        found = late_rows(readers, befores, arrived.ts, len(self.graph.plans), kept, shipped)
         if found is not None:
             rows = arrived.rows.take(pa.array(found.places))
             self.late_rows.append(LateInput(stream.name, rows, found.by, found.queries))
@@ -151,10 +159,12 @@ class LocalPipeline:
         results: list[list[pa.RecordBatch]] = [[] for _ in graph.plans]
         for level in range(graph.depth):
             outputs = [self._level(level, shard, inbox, times[shard]) for shard in range(self.shards)]
+            own = graph.at(level)
+            sent = {c.vertex for c in graph.channels} & set(own)
             for shard, output in enumerate(outputs):
-                for v in graph.at(level):
+                for v in (v for v in own if v in sent):
                     self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
-                for number, rows in results_of(graph, {v: output.rows[v] for v in graph.at(level)}, times[shard]):
+                for number, rows in results_of(graph, output.rows, times[shard]):
                     results[number].append(rows)
         made: dict[Hashable, pa.Table] = {}
         ends = [tuple(t.end_of(n) for t in times) for n in range(len(graph.plans))]
@@ -162,7 +172,7 @@ class LocalPipeline:
         for plan, form, parts in zip(graph.plans, forms, results, strict=True):
             if form not in made:
                 made[form] = self._in_time(plan, parts)
-        return [made[f].rename_columns(p.result_schema.names) for p, f in zip(graph.plans, forms, strict=True)]
+        return [_named(made[f], p.result_schema.names) for p, f in zip(graph.plans, forms, strict=True)]
 
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
@@ -192,8 +202,9 @@ class LocalPipeline:
 
     def _in_time(self, plan: QueryPlan, parts: list[pa.RecordBatch]) -> pa.Table:
         table = pa.Table.from_batches(parts, plan.result_schema.to_arrow())
-        name = plan.result_schema.fields[len(plan.schema)].name
-        times = table.column(name).cast(pa.int64()).to_numpy()
+        if not parts:
+            return table
+        times = np.concatenate([buffer_values(p.column(len(plan.schema)), np.int64) for p in parts])
         if (times[1:] >= times[:-1]).all():
             return table
         # A take from many chunks looks for the chunk of each row: after one copy that takes half as long.
@@ -216,6 +227,10 @@ def run_local(
     if finish:
         tables.append(pipeline.finish())
     return pa.concat_tables(tables)
+
+
+def _named(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return table if table.schema.names == list(names) else table.rename_columns(list(names))
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

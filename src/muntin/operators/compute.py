@@ -24,6 +24,8 @@ class Compute(Described):
     predicate: Expr = TRUE
     columns: tuple[tuple[str, Expr], ...] | None = None
 
+    timeless = True
+
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return compute(self, inputs[0])
 

@@ -48,6 +48,11 @@ class Operator(Protocol):
         ...
 
     @property
+    def timeless(self) -> bool:
+        """Whether a step looks at its inputs alone: neither at time nor at state."""
+        ...
+
+    @property
     def begins(self) -> Begins:
         """The streams whose first row begins its answers (``Context.first``); () where that does not matter."""
         ...
@@ -77,6 +82,7 @@ class Described:
     """Defaults of an operator without state that keeps its first input's pattern."""
 
     stateful = False
+    timeless: ClassVar[bool] = False
     begins: ClassVar[Begins] = ()
 
     def identity(self) -> Any:

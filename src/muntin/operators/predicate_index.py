@@ -137,9 +137,8 @@ class PredicateIndex:
         """(the number of each row's signature, the signatures)."""
         codes = [a.codes(rows) for a in self.attributes]
         ids, first = combined(codes, [a.size + 1 for a in self.attributes], rows.num_rows)
-        table = np.stack([c[first] for c in codes], axis=1) if codes else np.zeros((len(first), 0), np.int64)
-        truth = fulfilled(np.ascontiguousarray(table), *self._compiled)
-        packed = np.packbits(truth, axis=1)
+        table = np.stack([c[first] for c in codes]) if codes else np.zeros((0, len(first)), np.int64)
+        packed = np.packbits(fulfilled(table, *self._compiled), axis=0).T
         number, distinct = unique_rows(packed)
         return number[ids], distinct
 

@@ -24,11 +24,13 @@ class Reader(Described):
     columns: tuple[str, ...]
     what: str
 
+    timeless = True
+
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         """A slice, without a copy: the rows stand by window."""
         rows = inputs[0]
         places = buffer_values(rows.columns.column(rows.columns.num_columns - 1), np.int32)
-        low, high = np.searchsorted(places, [self.window, self.window + 1]).tolist()
+        low, high = (int(places.searchsorted(np.int32(w))) for w in (self.window, self.window + 1))
         own = [rows.columns.column(c).slice(low, high - low) for c in self.columns]
         named = pa.RecordBatch.from_arrays(own, names=[f"c{i}" for i in range(len(own))])
         return Batch(named, rows.ts[low:high], rows.exp[low:high])

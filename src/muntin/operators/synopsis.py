@@ -26,7 +26,7 @@ from muntin.core.time import ceil_to
 from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.predicate_index import PredicateIndex
-from muntin.operators.synopsis_answers import answered, shown
+from muntin.operators.synopsis_answers import Columns, answered, shown
 from muntin.operators.synopsis_fold import Argument, fold_rows
 from muntin.optimizer.plan_text import agg_text
 from muntin.plan.exprs import Agg, Expr
@@ -127,6 +127,11 @@ class Synopsis(Described):
         """What panes tell from now on."""
         parts = tuple(f"{a.name}.{p}" for a in self.arguments for p in a.parts)
         return Layout(self.grid, self.base, self.names, parts)
+
+    @cached_property
+    def wanted(self) -> dict[Columns, dict[int, tuple[list[int], list[int]]]]:
+        """Which of the columns at hand each window reads, as far as it was asked."""
+        return {}
 
     @cached_property
     def predicate_of(self) -> Ints:

@@ -71,7 +71,8 @@ def answered(op: Synopsis, panes: PaneStore, readers: Ints, ctx: Context) -> Ans
         return _nothing(op, panes)
     held = _Held.of(op, panes)
     due = np.flatnonzero(readers < ctx.until)
-    wants = [_wanted(op, held.columns, int(w)) for w in due]
+    wanted = op.wanted.setdefault(held.columns, {})
+    wants = [wanted.get(w) or wanted.setdefault(w, _wanted(op, held.columns, w)) for w in due.tolist()]
     lengths, slides, origins = op.clocks
     table = np.column_stack([op.predicate_of, lengths, slides, origins, readers])[due]
     where, sums, keys, done = synopses.answers(
@@ -207,8 +208,8 @@ class _Signatures:
             holds.append(_truth(own, layout, op.names))
         self.layout = np.array(place, np.int64)
         self.holds = np.ascontiguousarray(np.concatenate(holds)) if holds else np.zeros((0, len(op.names)), np.bool_)
-        told = [[_tells(layout, op, w) for layout in layouts.values()] for w in range(len(op.windows))]
-        since = np.logical_and.accumulate(np.array(told)[:, ::-1], axis=1)  # without a gap from some layout on
+        told = np.stack([_tell(layout, op) for layout in layouts.values()], axis=1)
+        since = np.logical_and.accumulate(told[:, ::-1], axis=1)  # without a gap from some layout on
         self.usable = np.ascontiguousarray(since[:, ::-1])
 
 
@@ -225,12 +226,17 @@ def _truth(signatures: list[bytes], layout: Layout, names: tuple[str, ...]) -> N
     return wide[:, known]
 
 
+def _tell(layout: Layout, op: Synopsis) -> NDArray[np.bool_]:
+    """By window whether panes of a layout tell what it asks."""
+    if layout == op.layout:
+        return np.ones(len(op.windows), np.bool_)
+    return np.array([_tells(layout, op, w) for w in range(len(op.windows))], np.bool_)
+
+
 def _tells(layout: Layout, op: Synopsis, window: int) -> bool:
     """Whether panes of a layout tell what a window asks: its ends are ends of panes, and predicate and parts are
     there."""
     w = op.windows[window]
-    if layout == op.layout:
-        return True
     fits = all(x % layout.grid == 0 for x in (w.length, w.slide, w.origin - layout.base))
     parts = {f"{op.arguments[op.of[a]].name}.{p}" for a in w.aggs if op.of[a] >= 0 for p in parts_of(op.aggs[a])}
     return fits and op.names[w.predicate] in layout.predicates and parts <= set(layout.parts)

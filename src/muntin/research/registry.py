@@ -29,6 +29,7 @@ MODULES: dict[str, str] = {
     **{f"T{n}": f"{_FREQUENT}.t{n:02d}" for n in range(39, 43)},
     **{f"T{n}": f"{_TRANSACTIONS}.t{n:02d}" for n in range(43, 59)},
     **{f"G{n}": f"{_JOINS}.g{n:02d}" for n in range(1, 17)},
+    **{f"T{n}": f"{_THESIS}.t{n:02d}" for n in (7, *range(59, 62))},
     **{f"T{n}": f"muntin.research.periodic.t{n}" for n in range(62, 69)},
     **{f"T{n}": f"{_JOINS}.t{n:02d}" for n in range(33, 39)},
     **{f"A{n}": f"{_STATIC}.a{n:02d}" for n in range(1, 14)},

@@ -55,9 +55,15 @@ class LateSearch:
         return answered_before(self.spec)
 
     def look(
-        self, batch: pa.RecordBatch, ts: Instants, good: Mask, kept: Callable[[int, pa.RecordBatch], Mask]
+        self,
+        batch: pa.RecordBatch,
+        ts: Instants,
+        good: Mask,
+        kept: Callable[[int, pa.RecordBatch], Mask],
+        shipped: Callable[[int, pa.RecordBatch], pa.RecordBatch],
     ) -> None:
-        """Count and hold what is late of a batch; ``kept``: which rows the filter of a source keeps."""
+        """Count and hold what is late of a batch; ``kept``: which rows the filter of a source keeps; ``shipped``: what
+        it ships."""
         if self.spec.store is None or not self.readers:
             return
         times = ts if good.all() else np.where(good, ts, FOREVER)
@@ -65,7 +71,10 @@ class LateSearch:
         def of_source(source: int, places: Places) -> Mask:
             return kept(source, batch.take(pa.array(places)))
 
-        found = late_rows(self.readers, self.befores, times, len(self.spec.queries), of_source)
+        def columns(source: int, places: Places) -> pa.RecordBatch:
+            return shipped(source, batch.take(pa.array(places)))
+
+        found = late_rows(self.readers, self.befores, times, len(self.spec.queries), of_source, columns)
         if found is None:
             return
         self.rows += len(found.places)

@@ -93,7 +93,7 @@ class Packer:
             ts, good = self._times(batch)
             for f in feeds:
                 held[f.channel].append(_shape(f, batch, ts, good))
-            self.late.look(batch, ts, good, self._kept)
+            self.late.look(batch, ts, good, self._kept, self._shipped)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= limit or size >= FLUSH_BYTES:
                 yield from self._flush(feeds, held)
@@ -104,8 +104,19 @@ class Packer:
 
     def _kept(self, source: int, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Which rows a source's filter keeps."""
+        return kept(self._feed(source), batch)
+
+    def _shipped(self, source: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What a source ships, without event time."""
+        feed = self._feed(source)
+        fields = list(zip(feed.columns, feed.schema, strict=False))
+        arrays = [_column(batch, c) for c, _ in fields]
+        cast = [a if a.type == f.type else a.cast(f.type) for a, (_, f) in zip(arrays, fields, strict=True)]
+        return pa.RecordBatch.from_arrays(cast, names=[f.name for _, f in fields])
+
+    def _feed(self, source: int) -> Feed:
         channels = self.spec.graph.channels
-        return kept(next(f for f in self.spec.feeds if channels[f.channel].vertex == source), batch)
+        return next(f for f in self.spec.feeds if channels[f.channel].vertex == source)
 
     def _times(self, batch: pa.RecordBatch) -> tuple[Instants, NDArray[np.bool_]]:
         """Event times of a batch; updates what the header will say."""

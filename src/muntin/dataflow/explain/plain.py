@@ -32,6 +32,8 @@ def graph_to_plain(record: GraphRecord) -> dict[str, Any]:
         "graph": {"levels": levels, "vertices": [_vertex(v) for v in record.vertices]},
         "results": [_result(r) for r in record.results],
     }
+    if record.shared:
+        found["shared"] = [asdict(s) | {"queries": list(s.queries)} for s in record.shared]
     run = record.measured
     if run is not None:
         found["measured"] = {"batches": run.batches, "results": run.results, "seconds": run.seconds}

@@ -79,12 +79,23 @@ class Result:
 
 
 @dataclass(frozen=True)
+class SharedRecord:
+    """What the rule ``rule`` lets ``queries`` share in ``vertex``, and what that spares."""
+
+    rule: str
+    vertex: int
+    queries: tuple[str, ...]
+    saved: str
+
+
+@dataclass(frozen=True)
 class GraphRecord:
-    """The vertices of a graph in topological order, and its queries' results."""
+    """The vertices of a graph in topological order, its queries' results, and what sharing rules made."""
 
     vertices: tuple[VertexRecord, ...]
     results: tuple[Result, ...]
     measured: Meter | None = None
+    shared: tuple[SharedRecord, ...] = ()
 
     @property
     def levels(self) -> tuple[tuple[VertexRecord, ...], ...]:
@@ -140,7 +151,11 @@ def graph_record(graph: Graph, queries: Sequence[str], render: Render, measured:
         Result(name, root, plan.result_schema.names, plan.ticks)
         for name, plan, root in zip(queries, graph.plans, graph.roots, strict=True)
     )
-    return GraphRecord(vertices, results, measured)
+    place = {v.id: i for i, v in enumerate(graph.vertices)}
+    shared = tuple(
+        SharedRecord(s.rule, place[s.vertex], tuple(queries[p] for p in s.plans), s.saved) for s in graph.shared
+    )
+    return GraphRecord(vertices, results, measured, shared)
 
 
 def _vertex(

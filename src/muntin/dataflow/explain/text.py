@@ -40,6 +40,9 @@ def graph_lines(record: GraphRecord) -> Iterator[str]:
     for r in record.results:
         name = f"result of {r.query}" if several else "result"
         yield f"  {name}: {', '.join(r.columns)} <- #{r.vertex}"
+    for s in record.shared:
+        yield f"  shared by rule {s.rule} in #{s.vertex}: {', '.join(s.queries)}"
+        yield f"           {s.saved}"
 
 
 def _fired(rules: Iterable[str]) -> str:

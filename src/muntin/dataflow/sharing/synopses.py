@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -32,6 +33,8 @@ from muntin.plan.exprs import TRUE, Agg, Column, Expr, columns_of, conjunction, 
 from muntin.plan.failing import any_may_fail
 from muntin.plan.stable_text import stable_text
 from muntin.plan.windows import Range, Ticks
+
+T = TypeVar("T")
 
 FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"])
 """Aggregates that partials of panes give exactly. (COUNT_IF and BOOL_AND are of them by another name.)"""
@@ -196,13 +199,13 @@ class _Made:
     def __init__(self, graph: Graph, own: list[Candidate]) -> None:
         self.own = own
         one = own[0]
-        terms = list(dict.fromkeys(e for c in own for e in _terms(c, own)))
+        terms = list(dict.fromkeys(e for c in own for e in columns_of(c.keep)))
         args = list(dict.fromkeys(a.arg for c in own for a in c.aggs if a.arg is not None))
         shipped = list(dict.fromkeys([*args, *terms]))
         columns = [*one.groups, *(e for e in shipped if e not in one.groups)]
         place = {e: Column(column_name(i), e.type) for i, e in reversed(list(enumerate(columns)))}
-        predicates = list(dict.fromkeys(c.keep for c in own))
-        aggs = list(dict.fromkeys(a for c in own for a in c.aggs))
+        predicates = _numbered(c.keep for c in own)
+        aggs = _numbered(a for c in own for a in c.aggs)
         parts: dict[Expr, list[str]] = {}
         for a in aggs:
             if a.arg is not None:
@@ -221,9 +224,7 @@ class _Made:
             aggs=tuple(replace(a, arg=None if a.arg is None else place[a.arg]) for a in aggs),
             of=tuple(-1 if a.arg is None else at[a.arg] for a in aggs),
             windows=tuple(
-                Window(
-                    c.id, predicates.index(c.keep), c.length, c.slide, c.origin, tuple(aggs.index(a) for a in c.aggs)
-                )
+                Window(c.id, predicates[c.keep], c.length, c.slide, c.origin, tuple(aggs[a] for a in c.aggs))
                 for c in own
             ),
             grid=self.grid,
@@ -259,9 +260,9 @@ class _Made:
         )
 
 
-def _terms(c: Candidate, own: Sequence[Candidate]) -> Iterable[Expr]:
-    """The columns that a predicate reads."""
-    return list(columns_of(c.keep))
+def _numbered(values: Iterable[T]) -> dict[T, int]:
+    """The distinct values with their places, in order of appearance."""
+    return {v: i for i, v in enumerate(dict.fromkeys(values))}
 
 
 def _common(own: Sequence[Candidate]) -> Expr:
