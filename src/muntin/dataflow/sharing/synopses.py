@@ -123,9 +123,10 @@ def _shareable(stream: Stream) -> bool:
 
 
 def _hinted(graph: Graph, number: int) -> bool:
-    """Whether a query asked for something that sharing would change: a bound on its own state, another strategy."""
+    """Whether a query asked for something that sharing would change: a bound on its own state, another strategy, longer
+    periods."""
     options = [graph.plans[u].options for u in graph.used_by[number]]
-    return any(o.memory is not None or o.strategy in ("nt", "direct") for o in options)
+    return any(o.memory is not None or o.strategy in ("nt", "direct") or o.periods == "flexible" for o in options)
 
 
 def _exact(agg: Agg) -> bool:
