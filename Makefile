@@ -10,7 +10,7 @@ CASE   ?= sliding-sum
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test test-slow lint format types contracts pytest test-oldest bench lock sample clean
+.PHONY: help venv run docs test test-slow lint format types contracts pytest test-oldest bench lock sample clean
 
 help: ## print this manual
 	@echo "make VERB, where VERB is one of:"
@@ -27,7 +27,7 @@ $(STAMP): requirements.lock pyproject.toml tools/make_venv.sh tools/java_home.sh
 run: $(STAMP) ## set up, then the demo: flights joined with weather, replayed through Spark
 	@$(JAVA) && $(BIN)/muntin demo
 
-test: lint types contracts test-oldest pytest ## set up, then everything that must pass: lint, types, contracts, tests
+test: lint types contracts docs test-oldest pytest ## set up, then everything that must pass: lint, types, contracts, docs, tests
 
 lint: $(STAMP) ## ruff: style, imports, docstrings
 	@$(BIN)/ruff check .
@@ -52,6 +52,9 @@ test-oldest: $(STAMP) ## a short suite (tests marked any_spark) on the oldest Sp
 
 test-slow: $(VENV)/spark.jsa ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)
+
+docs: $(STAMP) ## the documentation as pages, into build/site (strict: a broken link or reference fails)
+	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet --site-dir build/site
 
 bench: $(STAMP) ## a benchmark against Spark's own operators and Flink: CASE=sliding-sum | window-join | state-bytes
 	@$(JAVA) && $(BIN)/muntin bench $(CASE) $(ARGS)
