@@ -1,0 +1,45 @@
+"""The programs in ``examples``: their job files read their input to its end, and alert when they should."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+pytestmark = pytest.mark.spark
+
+
+def results(name: str, where: Path) -> list[dict[str, Any]]:
+    """What the example's job writes over its whole input."""
+    shutil.copytree(EXAMPLES, where, ignore=shutil.ignore_patterns("in", "out", "state"))
+    subprocess.run([sys.executable, str(where / name / "feed.py")], check=True)
+    job = [sys.executable, "-m", "muntin.cli.start", "run", str(where / name / "job.toml"), "--finish"]
+    done = subprocess.run(job, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    files = sorted((where / name / "out").glob("batch=*/part-*"))
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def test_alerts_go_by_the_threshold_of_their_time(tmp_path: Path) -> None:
+    rows = results("alerts", tmp_path / "examples")
+    assert {r["threshold"] for r in rows} == {60, 75}
+    assert all(r["mean"] > r["threshold"] for r in rows)
+
+
+@pytest.mark.slow
+def test_a_card_in_three_towns(tmp_path: Path) -> None:
+    rows = [r for r in results("fraud", tmp_path / "examples") if r["op"] == "+"]
+    assert [(r["card"], r["towns"], r["amount"]) for r in rows] == [(7, 3, 2700.0), (7, 3, 3600.0)]
+
+
+@pytest.mark.slow
+def test_every_fifth_order_is_unpaid(tmp_path: Path) -> None:
+    rows = results("unpaid", tmp_path / "examples")
+    assert {r["id"] for r in rows} == set(range(0, 120, 5))
