@@ -37,7 +37,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def run(page: Path, text: str, kind: str) -> list[tuple[Block, str, Block | None]]:
-    """What the page's blocks of this kind print, in one namespace: (block, what it prints, the output the page shows)."""
+    """What blocks of this kind print, in one namespace: (block, what it prints, the output that the page shows)."""
     scope: dict[str, Any] = {"__name__": "__docs__"}
     found, all_blocks = [], blocks(text)
     for i, block in enumerate(all_blocks):
