@@ -16,7 +16,8 @@ CODE = re.compile(r"`([^`]*)`")
 
 def texts() -> list[str]:
     """Code of the right column, where it is a whole query."""
-    rows = [line.split("|") for line in (pages.DOCS / "coming-from.md").read_text().splitlines() if line.startswith("|")]
+    lines = (pages.DOCS / "coming-from.md").read_text().splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("|")]
     codes = [code for row in rows for code in CODE.findall(row[2])]
     return [code for code in codes if re.match(r"(I|R|D)?STREAM\(|SELECT", code)]
 
