@@ -17,6 +17,7 @@ from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.local.history import Filled, fill
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins import narrow
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.window_join import WindowJoin
@@ -53,6 +54,8 @@ def draw_text(rng: Random, streams: str, on: str, bounds: str) -> str:
     for _ in streams:
         own = "" if slide and bounds != "start" and rng.random() < 0.2 else slide
         windows.append("[NOW]" if not own and rng.random() < 0.1 else f"[RANGE {rng.randint(1, 20)} SECONDS{own}]")
+    if rng.random() < 0.5:
+        windows = windows[:1] * len(streams)
     parts = ", ".join(f"{n} {w} {x}" for n, w, x in zip(streams, windows, "abc", strict=False))
     conditions = [on, *rng.sample(OWN, rng.choice((0, 0, 0, 1, 1, 2))), *rng.sample(BEYOND, rng.choice((0, 0, 0, 1)))]
     return rng.choice(FORMS).format(f=f"FROM {parts} WHERE {' AND '.join(conditions)}", s=slide)
@@ -213,6 +216,26 @@ def test_who_asks_for_more_than_the_running_join_keeps_has_a_join_of_its_own() -
 def joins_of_group(*texts: str) -> int:
     vertices = Graph.of(plan_queries(bound(*texts))).vertices
     return sum(isinstance(v.op, WindowJoin | GraphJoin) for v in vertices)
+
+
+def test_many_queries_take_theirs_from_results_in_order_of_their_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each narrows them by itself: windows of one length on both sides, beside others and with selections."""
+    texts = [COUNTS.format(a=n) for n in (1, 2, 5, 9, 14, 20)] + [PAIRS.format(a=7, b=7), PAIRS.format(a=3, b=12)]
+    texts += [f"{PAIRS.format(a=6, b=6)} AND a.v < b.v", f"{COUNTS.format(a=11)} AND a.j = 1"]
+    batches, queries = draw_batches(Random(9), SCHEMA, 8, 20), bound(*texts)
+    ordered = answers(LocalPipeline(plan_queries(queries), 2), batches)
+    monkeypatch.setattr(narrow, "MANY", 1_000)
+    assert answers(LocalPipeline(plan_queries(queries), 2), batches) == ordered
+    assert [len(a) > 10 for a in ordered] == [True] * len(texts)
+    assert ordered == [answers(LocalPipeline(plan_query(q), 1), batches)[0] for q in queries]
+
+
+def test_results_can_be_counted_and_dropped() -> None:
+    texts, batches = [PAIRS.format(a=n, b=n) for n in (1, 4, 9, 20)], draw_batches(Random(2), SCHEMA, 6, 20)
+    counting, showing = (LocalPipeline(plan_queries(bound(*texts)), 2) for _ in range(2))
+    for b in batches:
+        assert counting.count_all(b) == [t.num_rows for t in showing.push_all(b)]
+    assert [t.num_rows for t in counting.finish_all()] == [t.num_rows for t in showing.finish_all()]
 
 
 def test_selections_are_pulled_above_a_join_where_that_costs_less() -> None:

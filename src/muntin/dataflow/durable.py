@@ -22,6 +22,7 @@ from muntin.dataflow.explain.words import words_of
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
 from muntin.dataflow.sharing.rules import shared_graph
+from muntin.dataflow.sharing.slices import with_schedule
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
@@ -158,9 +159,10 @@ def take_up(
     at: int | None = None,
     watermarks: Mapping[str, int] | None = None,
     known: Statistics | None = None,
+    schedule: str | None = None,
 ) -> TakenUp:
     """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``. ``known``: statistics
-    for queries that are new.
+    for queries that are new; ``schedule``: policy by which shared joins are done slice by slice (None: new ones whole).
 
     ``at``: time of day; ``watermarks``: of the streams by name, those that have one (units: see ``Since``).
 
@@ -180,9 +182,9 @@ def take_up(
             plans[name], notes[name] = stored
             settled.append(name)
     shared = share_window_joins(
-        list(plans.values()), places, known or Statistics(), [list(plans).index(n) for n in settled]
+        list(plans.values()), places, known or Statistics(), [list(plans).index(n) for n in settled], schedule
     )
-    plans = dict(zip(plans, shared, strict=True))
+    plans = {n: with_schedule(p, schedule) for n, p in zip(plans, shared, strict=True)}
     if before is not None:
         for name in plans.keys() - settled:
             if new := _new(plans[name], there):

@@ -277,6 +277,17 @@ class Graph:
         return tuple(map(frozenset, found))
 
     @cached_property
+    def beside(self) -> tuple[tuple[Operator, ...], ...]:
+        """For each vertex with one input on its shard the operators that read the same and nothing else, itself among
+        them; else none."""
+        readers: dict[int, list[Operator]] = {}
+        alone = [v.inputs[0].vertex if [e.route for e in v.inputs] == [HERE] else None for v in self.vertices]
+        for read, v in zip(alone, self.vertices, strict=True):
+            if read is not None:
+                readers.setdefault(read, []).append(v.op)
+        return tuple(() if read is None else tuple(readers[read]) for read in alone)
+
+    @cached_property
     def hints(self) -> tuple[Hints, ...]:
         """How each vertex may run."""
         spans: list[int | None] = []

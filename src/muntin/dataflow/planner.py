@@ -21,14 +21,15 @@ def plan_query(query: BoundQuery, places: Places | None = None, known: Statistic
     return lower(optimize(settled(query, known), known).query, places, known)
 
 
-def plan_queries(queries: Iterable[BoundQuery]) -> list[QueryPlan]:
+def plan_queries(queries: Iterable[BoundQuery], schedule: str | None = None) -> list[QueryPlan]:
     """The plans of queries that run together: what several share is laid out as the first one asks, joins that differ
-    in their windows and selections alone are one where that costs less.
+    in their windows and selections alone are one where that costs less. ``schedule``: policy by which those are done
+    slice by slice (None: whole).
 
     Raises UnsupportedError for what this version cannot run.
     """
     places = Places()
-    return share_window_joins([plan_query(q, places) for q in queries], places, Statistics())
+    return share_window_joins([plan_query(q, places) for q in queries], places, Statistics(), schedule=schedule)
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

@@ -6,8 +6,9 @@ Both runtimes drive exactly this.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
 from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
+from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.sliced_join import SlicedJoin
 from muntin.operators.table_feed import TableFeed, bad_updates
 from muntin.state.shard_state import ShardState
 
@@ -70,6 +73,7 @@ def run_level(
     wait = waiting(graph, times.deferred)
     valve = Valve.of(graph.streams)
     counted, kept_out = [], []
+    shared: dict[Any, Any] = {}
     for number in graph.at(level):
         vertex = graph.vertices[number]
         if shard and graph.single[number]:
@@ -95,6 +99,9 @@ def run_level(
             continue
         inputs, progress = taken_up(inputs, state, progress, times.reach)
         ctx = _context(graph, number, shard, progress, states, most, shown_by(graph, number, times))
+        ctx = replace(ctx, shared=shared)
+        if times.deferred and isinstance(vertex.op, SlicedJoin):
+            ctx = replace(ctx, asked=asked_of(graph, number, times.deferred))
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
         if isinstance(vertex.op, TableFeed):
@@ -109,6 +116,16 @@ def run_level(
         for number, shed in kept_out:
             meter.of(number).shed += shed
     return output
+
+
+def asked_of(graph: Graph, join: int, deferred: Collection[int]) -> int | None:
+    """How far back the readers of a shared join look that some query which does not wait uses; None where one of them
+    may look back as far as the join does."""
+    put_off = frozenset(deferred)
+    readers = [i for i, v in enumerate(graph.vertices) if any(e.vertex == join for e in v.inputs)]
+    due = [graph.vertices[i].op for i in readers if not graph.used_by[i] <= put_off]
+    reaches = [o.reach if isinstance(o, Narrow) else None for o in due]
+    return None if None in reaches else max((r for r in reaches if r is not None), default=0)
 
 
 def _input(graph: Graph, source: int, route: Route, arrived: Arrived, output: LevelOutput) -> Batch:
@@ -173,6 +190,7 @@ def _context(
         home=shard == 0,
         most=most,
         shown=shown,
+        beside=graph.beside[number],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from muntin.engine.meter import Meter
 from muntin.engine.rows import TS, form_of, results_of, to_wire
 from muntin.engine.source import Arrived, arrive, ship
 from muntin.engine.stretching import stretched
-from muntin.engine.substeps import whole_step
+from muntin.engine.substeps import substeps, whole_step
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.compute import project
 from muntin.operators.source import Source
@@ -74,6 +75,12 @@ class LocalPipeline:
         """
         return self._run(batch, now, until, finish=False, deferred=settled(self.graph, deferred))
 
+    def count_all(self, batch: Batches, now: int = 0) -> list[int]:
+        """As ``push_all``, but the results of each query are counted and dropped as they come."""
+        counts = self._counted(*self._arrived(batch, now, NEVER, finish=False))
+        release_excess()
+        return counts
+
     def cells(self) -> dict[str, ShardState]:
         """All state, by the names under which the pane store keeps it."""
         found = {f"{CLOCKS}/{shard}": clock for shard, clock in enumerate(self.clocks)}
@@ -111,6 +118,14 @@ class LocalPipeline:
     def _run(
         self, batch: Batches, now: int, beat: int, finish: bool, deferred: Collection[int] = ()
     ) -> list[pa.Table]:
+        results = self._levels(*self._arrived(batch, now, beat, finish, deferred))
+        release_excess()
+        return results
+
+    def _arrived(
+        self, batch: Batches, now: int, beat: int, finish: bool, deferred: Collection[int] = ()
+    ) -> tuple[Inbox, list[Times]]:
+        """Rows on their way to the first level, and by shard what they do to time."""
         headers: list[Header] = []
         inbox: Inbox = [{} for _ in range(self.shards)]
         befores = answered(self.graph, self.clocks[0])
@@ -128,9 +143,7 @@ class LocalPipeline:
         times = [advance(self.graph, clock, headers, now, finish, self.since, deferred) for clock in self.clocks]
         if self.live:
             times = [stretched(self.graph, t) for t in times]
-        results = self._levels(inbox, times)
-        release_excess()
-        return results
+        return inbox, times
 
     def _note_late(self, stream: Stream, arrived: Arrived, befores: tuple[int, ...]) -> None:
         def kept(source: int, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -174,9 +187,26 @@ class LocalPipeline:
                 made[form] = self._in_time(plan, parts)
         return [_named(made[f], p.result_schema.names) for p, f in zip(graph.plans, forms, strict=True)]
 
+    def _counted(self, inbox: Inbox, times: list[Times]) -> list[int]:
+        """The number of results of each query."""
+        graph, counts = self.graph, [0] * len(self.graph.plans)
+        sent = {c.vertex for c in graph.channels}
+        for level, shard in product(range(graph.depth), range(self.shards)):
+            arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
+            for output in substeps(graph, level, shard, self.states[shard], arrived, times[shard], self.meter):
+                self._noted(output)
+                for v in sent.intersection(graph.at(level)):
+                    self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
+                for number, rows in results_of(graph, {v: output.rows[v] for v in graph.at(level)}, times[shard]):
+                    counts[number] += rows.num_rows
+        return counts
+
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
-        output = whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter)
+        return self._noted(whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter))
+
+    def _noted(self, output: LevelOutput) -> LevelOutput:
+        """What a step left out is counted."""
         self.shed += sum(rows for _, rows in output.shed)
         for vertex, table, bad in output.bad_updates:
             self._bad_updates[table, vertex] += bad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,13 @@ class Context:
     """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
     shown: int = NEVER
     """No instant before it is reported (of a query that may lengthen its period)."""
+    asked: int | None = None
+    """Of a shared join how far back those of its readers look that are due, in microseconds (None: as far as it does).
+    """
+    beside: tuple[object, ...] = ()
+    """All operators that read what this one reads, itself among them, where they read nothing else."""
+    shared: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What operators of this step have worked out for those beside them."""
     most: int | None = None
     """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
 

@@ -87,7 +87,7 @@ class JoinedWindows:
     @property
     def signature(self) -> Hashable:
         """Equal for joins that can be one."""
-        op, kind = self.op, type(self.op).__name__
+        op, kind = self.op, "keys" if isinstance(self.op, WindowJoin) else "graph"
         form: Hashable = op.null_safe if isinstance(op, WindowJoin) else (op.indexes, len(op.bands))
         inputs = tuple((i.stream.name, _route_key(i.route, i.columns), i.domain, i.streams) for i in self.inputs)
         return kind, form, inputs, self.equalities, self.conditions, self.domain, self.streams

@@ -21,6 +21,7 @@ from muntin.dataflow.sharing.joined_windows import (
 )
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow, WindowedPart
+from muntin.operators.joins.sliced_join import SlicedJoin
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
@@ -46,6 +47,10 @@ class SharedJoin:
 
     pattern: JoinedWindows
     inputs: tuple[SharedInput, ...]
+    ends: tuple[int, ...] = ()
+    """Windows of its queries, where it is done slice by slice."""
+    schedule: str = ""
+    """The policy of that."""
 
     def offset(self, input: int) -> int:
         """The number of an input's first column among all."""
@@ -89,6 +94,15 @@ def _either(rests: Sequence[list[Expr]]) -> list[Expr]:
 def _ordered(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
     """Each once, in an order that does not depend on who asked first."""
     return tuple(sorted(dict.fromkeys(exprs), key=stable_text))
+
+
+def in_slices(shared: SharedJoin, members: Sequence[JoinedWindows], schedule: str) -> SharedJoin:
+    """The join done slice by slice, where it is one of two windows on keys and each member has one window on both."""
+    op, reaches = shared.pattern.op, [narrow_of(shared, m).reach for m in members]
+    ends = sorted({r for r in reaches if r is not None})
+    if not isinstance(op, WindowJoin) or op.null_safe or len(op.keys) != 2 or not op.keys[0] or None in reaches:
+        return shared
+    return replace(shared, ends=tuple(ends), schedule=schedule)
 
 
 def covers(shared: SharedJoin, member: JoinedWindows) -> bool:
@@ -165,7 +179,8 @@ def _join_op(shared: SharedJoin) -> WindowJoin | GraphJoin:
         return shared.column(*pattern.expr(column))
 
     if isinstance(op, WindowJoin):
-        return replace(op, keys=tuple(tuple(map(moved, k)) for k in op.keys))
+        keys = tuple(tuple(map(moved, k)) for k in op.keys)
+        return SlicedJoin(keys, ends=shared.ends, schedule=shared.schedule) if shared.ends else replace(op, keys=keys)
     return replace(
         op,
         columns=tuple(

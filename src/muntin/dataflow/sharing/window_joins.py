@@ -20,6 +20,7 @@ from muntin.dataflow.sharing.shared_join import (
     SharedJoin,
     covers,
     host_of,
+    in_slices,
     merged,
     names_of,
     narrow_of,
@@ -31,10 +32,12 @@ from muntin.optimizer.statistics import Statistics
 
 
 def share_window_joins(
-    plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = ()
-) -> list[QueryPlan]:
+    plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = (),
+    schedule: str | None = None,
+) -> list[QueryPlan]:  # fmt: skip
     """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
-    they are, whose shared joins others may read."""
+    they are, whose shared joins others may read. ``schedule``: policy by which new shared joins are done slice by slice
+    (None: whole)."""
     old = {n: p for n, p in enumerate(plans) if n in settled}
     running = {v.id for p in old.values() for v in p.vertices}
     fresh = [j for j in joins_of({n: p for n, p in enumerate(plans) if n not in settled}) if j.id not in running]
@@ -45,8 +48,11 @@ def share_window_joins(
     chosen: dict[int, dict[int, SharedJoin]] = {}
     for signature, joins in groups.items():
         for cluster in _clusters(joins, hosts.get(signature, []), known):
+            shared = cluster.join
+            if schedule is not None and not cluster.host:
+                shared = in_slices(shared, cluster.joins, schedule)
             for join in cluster.joins if cluster.shared else ():
-                chosen.setdefault(join.plan, {})[join.vertex] = cluster.join
+                chosen.setdefault(join.plan, {})[join.vertex] = shared
     return _rewritten(plans, chosen, places)
 
 

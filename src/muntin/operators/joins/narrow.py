@@ -10,22 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
-from muntin.core.time import Instants
+from muntin.core.time import DAY, Instants
+from muntin.kernels.narrowing import by_window
 from muntin.operators.compute import Compute, compute
 from muntin.operators.context import Context
+from muntin.operators.joins.assemble import Picked, column
 from muntin.operators.operator import Described, Show
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import window_text
-from muntin.plan.exprs import TRUE, Expr
+from muntin.plan.exprs import TRUE, Expr, columns_of
 from muntin.plan.patterns import Pattern
-from muntin.plan.windows import own_ticks, validity
+from muntin.plan.windows import Now, Range, own_ticks, validity
 from muntin.state.shard_state import ShardState
+
+MANY = 4
+"""Queries from which on the results of their join are put in order for all of them."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +61,30 @@ class Narrow(Described):
     the query asks beyond what the shared join does. ``columns``: those of the join that the query reads, in order; they
     are called c0, c1, ... from here on.
 
-    Cost: the join's results, and a copy of those that stay.
+    Cost: the join's results, and a copy of those that stay. Where many queries with one window on all parts read a
+    join, its results are put in order of their windows once, and each query takes those up to its own as they lie.
     """
 
     parts: tuple[WindowedPart, ...]
     columns: tuple[str, ...]
     keep: Expr = TRUE
 
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns of event times."""
+        return tuple(p.time for p in self.parts)
+
+    @property
+    def reach(self) -> int | None:
+        """Microseconds after which rows leave, where all parts have one window that does not slide; else None."""
+        found = {_plain_reach(p) for p in self.parts}
+        return found.pop() if len(found) == 1 else None
+
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        return narrow(self, inputs[0])
+        beside = [o for o in ctx.beside if isinstance(o, Narrow) and o.times == self.times and o.reach is not None]
+        if self.reach is None or len(beside) < MANY or not len(inputs[0]):
+            return narrow(self, inputs[0])
+        return _from_order(self, inputs[0], beside, ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A result leaves with the first of its parts, which need not be the part that came first."""
@@ -75,6 +96,19 @@ class Narrow(Described):
         return f"narrow to {windows}{kept}"
 
 
+def _plain_reach(part: WindowedPart) -> int | None:
+    """How long a row is in the window after its event time, which is when it enters."""
+    window, options = part.window.window, part.window.options
+    if part.slides or options.bounds == "start":
+        return None
+    match window:
+        case Now():
+            return options.granule
+        case Range(length=int(length), rows=None) if options.zone is None or length % DAY:
+            return length + (options.granule if options.bounds == "closed" else 0)
+    return None
+
+
 def narrow(op: Narrow, batch: Batch) -> Batch:
     """The rows of the query. Rows come without signs: a row of a window of time is never taken back."""
     if len(batch) == 0:
@@ -82,22 +116,65 @@ def narrow(op: Narrow, batch: Batch) -> Batch:
     times = [event_time(batch.columns.column(p.time), p.unit) for p in op.parts]
     start, exp = _interval(op, times, batch.ts)
     kept = start < exp
-    found = Batch(batch.columns, start, exp).where(kept)
     if op.keep != TRUE:
-        found = compute(Compute(op.keep), found)
-    return found.with_columns(_selected(op, found.columns))
+        found = compute(Compute(op.keep), Batch(batch.columns, start, exp).where(kept))
+        return found.with_columns(_selected(op, found.columns))
+    return Batch(_selected(op, batch.columns), start, exp).where(kept)
 
 
 def _interval(op: Narrow, times: list[Instants], came: Instants) -> tuple[Instants, Instants]:
     """Start and expiry of each row in the query's windows. ``came``: when the join gave it, which is the latest event
     time of its parts, unless its rows were taken up later than they came: then it starts no earlier."""
     starts, ends = zip(*(_valid(p.window, t) for p, t in zip(op.parts, times, strict=True)), strict=True)
-    start, exp = np.maximum.reduce(starts), np.minimum.reduce(ends)
-    later = came > np.maximum.reduce(times)
+    start, exp = reduce(np.maximum, starts), reduce(np.minimum, ends)
+    later = came > reduce(np.maximum, times)
     if later.any():
-        since = np.maximum.reduce([p.at_tick(came) for p in op.parts])
+        since = reduce(np.maximum, [p.at_tick(came) for p in op.parts])
         start = np.where(later, np.maximum(start, since), start)
     return start, exp
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """Results in order of the windows that hold them: the first ``ends[w]`` are those of window ``w``. ``rows`` start
+    at their event time and have no expiry yet; ``oldest``: the event time of their oldest part."""
+
+    rows: Batch
+    oldest: Instants
+    ends: dict[int, int]
+
+
+def _from_order(op: Narrow, batch: Batch, beside: Sequence[Narrow], ctx: Context) -> Batch:
+    """The rows of the query from what it and those beside it share."""
+    key = (id(batch), op.times)
+    if key not in ctx.shared:
+        ctx.shared[key] = (_ordered(op, batch, beside), batch)  # the batch stays, and with it its name
+    made: _Ordered | None = ctx.shared[key][0]
+    if made is None:
+        return narrow(op, batch)
+    reach = op.reach
+    assert reach is not None
+    upto = made.ends[reach]
+    found = Batch(made.rows.columns.slice(0, upto), made.rows.ts[:upto], made.oldest[:upto] + reach)
+    if op.keep != TRUE:
+        found = compute(Compute(op.keep), found)
+    return found.with_columns(_selected(op, found.columns))
+
+
+def _ordered(op: Narrow, batch: Batch, beside: Sequence[Narrow]) -> _Ordered | None:
+    """The results in order; None where some were taken up later than they came."""
+    times = [event_time(batch.columns.column(p.time), p.unit) for p in op.parts]
+    newest, oldest = reduce(np.maximum, times), reduce(np.minimum, times)
+    if (batch.ts != newest).any():
+        return None
+    windows = np.unique(np.array([o.reach for o in beside], np.int64))
+    order, ends = by_window(newest, oldest, windows)
+    wanted = {c for o in beside for c in (*o.columns, *(x.name for x in columns_of(o.keep)))}
+    picked = [Picked(batch.columns, order)]
+    columns = {n: column(picked, n, len(order)) for n in batch.columns.schema.names if n in wanted}
+    rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(len(order))
+    at = newest[order]
+    return _Ordered(Batch(rows, at, at), oldest[order], dict(zip(windows.tolist(), ends.tolist(), strict=True)))
 
 
 def _valid(window: TimeWindow, times: Instants) -> tuple[Instants, Instants]:

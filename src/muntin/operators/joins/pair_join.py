@@ -91,7 +91,7 @@ def pair_join(
                 room.check(sum(len(m.probed) for m in met))
         monitor.hop(frozenset([i]), 1 - i, tried, sum(len(m.probed) for m in met[before:]))
     monitor.state.looked += room.looked
-    return [_results(met, schemas, op)] if met else []
+    return [results_of_pairs(met, schemas, op)] if met else []
 
 
 def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]:
@@ -111,7 +111,8 @@ def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]
             yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner)
 
 
-def _results(met: list[Met], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+def results_of_pairs(met: list[Met], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+    """Pairs (there are some) as rows with the columns of both inputs."""
     total = sum(len(m.probed) for m in met)
     starts, exps, at = int64_room(total), int64_room(total), 0
     for m in met:
