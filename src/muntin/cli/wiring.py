@@ -31,9 +31,9 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
     from muntin.session import Session
 
     spark = embedded_spark(part) if spark is None else spark
-    if part.shards is None:
-        return Session(spark, partitions=part.partitions, tau=part.tau, budget=part.budget)
-    return Session(spark, part.shards, partitions=part.partitions, tau=part.tau, budget=part.budget)
+    given: dict[str, Any] = {} if part.shards is None else {"shards": part.shards}
+    given |= {"partitions": part.partitions, "tau": part.tau, "budget": part.budget, "schedule": part.schedule}
+    return Session(spark, **given)
 
 
 def embedded_spark(part: SessionPart) -> Any:

@@ -25,6 +25,7 @@ from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
+from muntin.scheduling.policies import POLICIES
 from muntin.session.html import session_html
 from muntin.session.one_time import ask_checkpoint
 from muntin.session.query import Query
@@ -95,6 +96,11 @@ class Session:
             ``priority``. A query that waits answers exactly what it would have answered, in a later batch: when there
             is time, and at the latest when it has waited longest. ``metrics().waited`` and ``lateness`` say how late it
             is. None: nobody waits. May change at a restart.
+        schedule: policy by which a join that several queries share is done slice by slice, from one of their windows to
+            the next: ``"swf"`` (the smallest window first), ``"greedy"`` (the shortest slice first) or ``"lwo"`` (the
+            largest window, and with it all). Where a ``budget`` does not suffice for all, queries run in this order,
+            and slices that only others need are done later. None: such joins are done whole. May change at a restart
+            for joins that are done so.
     """
 
     def __init__(
@@ -105,6 +111,7 @@ class Session:
         partitions: int | None = None,
         tau: Duration | None = None,
         budget: Duration | None = None,
+        schedule: OneOf["lwo", "swf", "greedy"] | None = None,
     ) -> None:
         not_by_connect(spark, "this SparkSession")
         if not 1 <= shards <= 32_767:
@@ -120,6 +127,9 @@ class Session:
         self.budget = None if budget is None else microseconds(budget, "budget") / 1e6
         if self.budget is not None and self.budget <= 0:
             raise ConfigError(f"budget must be positive, not {budget}")
+        if schedule is not None and schedule not in POLICIES:
+            raise ConfigError(f"schedule is one of {', '.join(POLICIES)}, or None, not {schedule!r}")
+        self.schedule = schedule
         self.partitions = min(shards, partitions or spark.sparkContext.defaultParallelism)
         self.catalog = Catalog()
         self.queries: dict[str, Query] = {}
@@ -419,7 +429,7 @@ class Session:
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
             plans = [q.plan(places) for q in self.queries.values()]
-            graph = shared_graph(share_window_joins(plans, places, Statistics()))
+            graph = shared_graph(share_window_joins(plans, places, Statistics(), schedule=self.schedule))
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
@@ -523,7 +533,7 @@ class Session:
         job = Job(
             self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.rows, self.tau, self.budget, fill,
+            self.rows, self.tau, self.budget, self.schedule, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         self.runs = [*(r for r in self.runs if r.active), run]

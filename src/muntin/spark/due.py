@@ -8,16 +8,21 @@ repeated, by Spark or after a crash, decides the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from muntin.dataflow.graph import Graph
+from muntin.dataflow.sharing.slices import last_slices
 from muntin.engine.deferral import settled
+from muntin.operators.joins.sliced_join import SlicedJoin
 from muntin.scheduling.budget import affordable
 from muntin.scheduling.deadlines import Agenda
+from muntin.scheduling.slice_budget import share_done, within_budget
+from muntin.scheduling.slices import sizes_of
 from muntin.spark import files
 from muntin.spark.metrics import PIPELINE, Metrics, Report
 from muntin.spark.spec import PipelineSpec
@@ -64,6 +69,8 @@ class Budget:
     left: Mapping[str, int] = field(default_factory=dict)
     """Of these the ones that owe answers, with the batches that they have waited."""
     _work: dict[str, float] = field(default_factory=dict)
+    _idle: bool = False
+    """Whether no rows came in the last batch: all that waits for slices of a join then has its turn."""
     _beside: float = 0.0
     """Seconds of a batch beside the operators."""
 
@@ -96,14 +103,14 @@ class Budget:
         def cost(due: frozenset[int]) -> float:
             found = 0.0
             for v in graph.stateful:
-                users = graph.used_by[v]
-                if users & due:
-                    owed = 1 + min(int(waited[u]) for u in users)
-                    found += self._work[graph.vertices[v].id] * owed
+                if graph.used_by[v] & due:
+                    found += self._work[graph.vertices[v].id] * _owed(graph, v, due, waited)
             return found / self.partitions
 
         always = sum(s for id, s in self._work.items() if id not in stateful) / self.partitions
-        due = affordable(known, 0, cost, self.seconds - self._beside - always)
+        left = self.seconds - self._beside - always
+        due = affordable(known, 0, cost, left)
+        due = _by_slices(graph, due, cost, float("inf") if self._idle else left)
         return settled(graph, [q for q in range(n) if q not in due])
 
     def told(self, found: Mapping[str, Metrics]) -> dict[str, Metrics]:
@@ -114,16 +121,50 @@ class Budget:
         self, spec: PipelineSpec, batch: int, found: Mapping[str, float], reports: Sequence[Report], seconds: float
     ) -> None:
         """What a batch that lasted so long did: by operator the seconds, of all shards together, and the reports."""
+        waited = np.array([self.left.get(s, 0) for s in spec.signatures], np.int64)
         told = {name for r in reports for name in r.get(PIPELINE, {}) if name.startswith(f"{OWES} ")}
+        self._idle = not any(r.get(PIPELINE, {}).get("rows") for r in reports)
         self.held = self.waits
         self.left = {s: self.left.get(s, 0) + 1 for s in sorted(self.waits) if f"{OWES} {s}" in told}
         waiting = decision(spec, batch)
         for v, vertex in enumerate(spec.graph.vertices):
             if vertex.id in found and not (waiting and spec.graph.used_by[v] <= waiting):
-                before = self._work.get(vertex.id, found[vertex.id])
-                self._work[vertex.id] = NEWEST * found[vertex.id] + (1 - NEWEST) * before
+                took = found[vertex.id]
+                if isinstance(vertex.op, SlicedJoin):  # what all of its slices would have taken
+                    took /= _owed(spec.graph, v, spec.graph.used_by[v] - waiting, waited)
+                self._work[vertex.id] = NEWEST * took + (1 - NEWEST) * self._work.get(vertex.id, took)
         beside = max(0.0, seconds - sum(found.values()) / self.partitions)
         self._beside = NEWEST * beside + (1 - NEWEST) * (self._beside or beside)
+
+
+def _owed(graph: Graph, number: int, due: frozenset[int], waited: NDArray[np.int64]) -> float:
+    """For how many batches an operator has to run when these queries are due, in what it takes for one batch."""
+    users, op = sorted(graph.used_by[number]), graph.vertices[number].op
+    if not isinstance(op, SlicedJoin):
+        return 1 + min(int(waited[u]) for u in users)
+    last = [last_slices(graph, number)[u] for u in users]
+    those = frozenset(i for i, u in enumerate(users) if u in due)
+    return share_done(sizes_of(op.ends), last, those, [int(waited[u]) for u in users])
+
+
+def _by_slices(
+    graph: Graph, due: frozenset[int], cost: Callable[[frozenset[int]], float], budget: float
+) -> frozenset[int]:
+    """Who runs: of the queries of a join that is done slice by slice those whose turn it is by its policy."""
+    for number, vertex in enumerate(graph.vertices):
+        if isinstance(vertex.op, SlicedJoin):
+            last = last_slices(graph, number)
+            users, beside = sorted(last), due - last.keys()
+
+            def together(
+                served: frozenset[int], users: list[int] = users, beside: frozenset[int] = beside
+            ) -> float:
+                return cost(beside | {users[i] for i in served})
+
+            order = vertex.op.order()
+            served = within_budget(order, [last[u] for u in users], together, budget)
+            due = beside | {users[i] for i in served}
+    return due
 
 
 def groups_of(graph: Graph) -> list[int]:

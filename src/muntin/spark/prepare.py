@@ -75,6 +75,8 @@ class Job:
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
     budget: float | None = None
     """Seconds that a batch may take: queries that there is no time for wait (None: nobody does)."""
+    schedule: str | None = None
+    """Policy by which shared joins are done slice by slice (None: whole)."""
     fill: Fill | None = None
     """Fills the windows of new queries from what the checkpoint keeps (None: they begin empty)."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
@@ -118,7 +120,10 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     if before is not None:
         _check_nobody_waits(job, before, store.waiting(found.query_id, found.next_batch - 1))
     known = _measured(found, before, stored) if before and job.asked.keys() - before.queries.keys() else None
-    taken = take_up(before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known)
+    taken = take_up(
+        before, job.asked, found.next_batch, VERSION, job.on_change, *begun(found, store), known=known,
+        schedule=job.schedule,
+    )  # fmt: skip
     filled = _filled(job, taken, before, found, stored)
     taken = taken if filled is None else filled.taken
     for name, note in taken.notes.items():
