@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from muntin.bench.many_others import flink_job, muntin_answers, shapes
 from muntin.bench.many_queries import AGGREGATES, ManyRecord, good, measured, plans_of
+from muntin.bench.run import others
+from muntin.core.errors import ConfigError
 from muntin.dataflow.sharing.rules import shared_graph
 
 
 def test_every_aggregate_is_another_query_and_all_read_one_synopsis() -> None:
-    plans = plans_of(AGGREGATES, 60)
-    assert len({p.id for p in plans}) == 60
+    plans = plans_of(AGGREGATES, 24)
+    assert len({p.id for p in plans}) == 24
     (note,) = shared_graph(plans).shared
-    assert len(note.plans) == 60
+    assert len(note.plans) == 24
 
 
 def test_counts_are_measured_beside_one_query() -> None:
-    small = replace(AGGREGATES, counts=(1, 12), total=60_000, size=30_000)
-    one, twelve = measured(small, lambda _: None)
-    assert one.relative == 1.0 and one.answers_equal and twelve.answers_equal
-    assert twelve.results > one.results > 0
+    small = replace(AGGREGATES, counts=(1, 6), total=30_000, size=15_000)
+    one, six = measured(small, lambda _: None)
+    assert one.relative == 1.0 and one.answers_equal and six.answers_equal
+    assert six.results > one.results > 0
 
 
 def test_what_was_promised_can_be_missed() -> None:
@@ -27,3 +32,18 @@ def test_what_was_promised_can_be_missed() -> None:
     hundred = replace(one, queries=100, relative=1.9, state_bytes=199)
     assert good([one, hundred]) == []
     assert len(good([one, replace(hundred, relative=2.1, state_bytes=201, answers_equal=False)])) == 3
+
+
+def test_other_engines_get_the_same_queries() -> None:
+    queries = shapes()
+    assert len(queries) == 10 and all(q.length % q.slide == 0 for q in queries)
+    job = flink_job(queries, 1_000, None)
+    assert job.insert.count("INSERT INTO") == 10 and "SECOND(3)" in job.insert
+    answers = muntin_answers(queries, 2_000)
+    assert all(answers) and len({len(a) for a in answers}) > 3
+
+
+def test_engines_that_are_not_there_are_refused() -> None:
+    assert others(["muntin", "spark"], print) == ["spark"] and others(["muntin"], print) == []
+    with pytest.raises(ConfigError, match="muntin-df"):
+        others(["muntin", "muntin-df"], print)

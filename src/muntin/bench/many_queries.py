@@ -2,7 +2,8 @@
 
 Runs the engine in process: what is asked is what a query more costs, not what Spark's batches do. Every count of
 queries is fed the same rows in the same batches; the first query is the same for all, and what it costs alone is what
-they are compared with. A share of the queries is also run alone, and has to give the same rows.
+they are compared with. A share of the queries is also run alone, and has to give the same rows. Spark and Flink run ten
+of them beside it (``bench.many_others``).
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class Many:
 
 @dataclass(frozen=True)
 class ManyRecord:
-    """``seconds``: CPU time of an engine that runs in process, else wall clock; ``relative``: to those of one query;
-    ``state_bytes``: held at the end (0: not known); ``answers_equal``: whether queries that also ran alone had the same
-    rows; ``wall``: seconds by the clock."""
+    """``seconds``: CPU time of Muntin, which runs in process, of others by the clock; ``relative``: to those of one
+    query; ``state_bytes``: held at the end (0: not known); ``answers_equal``: whether queries that also ran alone had
+    the same rows (of other engines: whether theirs are Muntin's); ``wall``: seconds by the clock."""
 
     case: str
     queries: int
@@ -65,11 +66,32 @@ ONE = "SELECT k, SUM(v) AS a FROM A [RANGE 600 SECONDS SLIDE 10 SECONDS] GROUP B
 """The longest window, over all keys."""
 
 
+@dataclass(frozen=True)
+class Shape:
+    """An aggregate by key: ``function`` over windows of ``length`` seconds every ``slide``, of the rows ``where``."""
+
+    function: str
+    length: int
+    slide: int
+    where: str
+
+    @property
+    def text(self) -> str:
+        """The query."""
+        window = f"RANGE {self.length} SECONDS SLIDE {self.slide} SECONDS"
+        return f"SELECT k, {self.function} AS a FROM A [{window}] WHERE {self.where} GROUP BY k"
+
+
 def aggregate(number: int) -> str:
-    """A sliding aggregate by key; each has another predicate, most another window and slide. Windows of 10 seconds to
-    10 minutes; predicates are comparisons, ranges, lists and disjunctions over the key, and one value."""
+    """A query; the first has the longest window, over all keys."""
+    return ONE if number == 0 else shape(number).text
+
+
+def shape(number: int) -> Shape:
+    """A sliding aggregate; each has another predicate, most another window and slide. Windows of 10 seconds to 10
+    minutes; predicates are comparisons, ranges, lists and disjunctions over the key, and one value."""
     if number == 0:
-        return ONE
+        return Shape("SUM(v)", 600, 10, "k >= 0")
     low = number * 37 % 990
     where = (
         f"k BETWEEN {low} AND {low + 9}",
@@ -77,8 +99,7 @@ def aggregate(number: int) -> str:
         f"k >= {low} AND k < {low + 7} AND v >= 50",
         f"k IN ({low}, {number * 17 % 1000}, {number * 29 % 1000})",
     )[number % 4]
-    window = f"RANGE {10 * (1 + number * 7 % 60)} SECONDS SLIDE {SLIDES[number // 4 % 5]} SECONDS"
-    return f"SELECT k, {FUNCTIONS[number % 5]} AS a FROM A [{window}] WHERE {where} GROUP BY k"
+    return Shape(FUNCTIONS[number % 5], 10 * (1 + number * 7 % 60), SLIDES[number // 4 % 5], where)
 
 
 AGGREGATES = Many(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from muntin.bench import contest, flink_env, many_queries, record, state_bytes, window_length
+from muntin.bench import contest, flink_env, many_others, many_queries, record, state_bytes, window_length
 from muntin.bench.cases import contests
 from muntin.bench.contest import Contest, Say
 from muntin.core.errors import ConfigError
 
 NAMES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries")
-ALONE = ("state-bytes", "window-length", "many-queries")
+ALONE = ("state-bytes", "window-length")
 """Measured without another engine."""
 MOST_BYTES = 1.6
 """What a batch may write beside an hour, to what it writes beside a minute: rows are merged once more."""
@@ -37,7 +37,7 @@ def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None
         lengths = window_length.run(say=print)
         table, good, records = window_length.lines(lengths), True, list(lengths)
     elif name == "many-queries":
-        many = many_queries.run(say=print)
+        many = many_queries.run(say=print) + many_others.run(others(engines, print), print)
         missed = many_queries.good(many)
         table, good, records = [*many_queries.lines(many), *missed], not missed, list(many)
     elif name == "state-bytes":
@@ -73,6 +73,25 @@ def chosen(every: Sequence[Contest], engines: Sequence[str] | None, say: Say) ->
             say(f"without Flink: {e}")
             wanted.remove("flink")
     return [c for c in (c.only(wanted) for c in every) if len(c.sides) > 1]
+
+
+def others(engines: Sequence[str] | None, say: Say) -> list[str]:
+    """The engines that run ten of many queries beside Muntin: Spark, and Flink if it is here or can be installed.
+
+    Raises ConfigError for engines that are not known, FlinkMissingError if Flink was asked for and cannot be installed.
+    """
+    wanted = ["muntin", "spark", "flink"] if engines is None else list(engines)
+    if not {"muntin"} <= set(wanted) <= {"muntin", "spark", "flink"}:
+        raise ConfigError(f"--engines {','.join(wanted)}: muntin, and what is to run beside it of spark and flink")
+    if "flink" in wanted:
+        try:
+            flink_env.make(say)
+        except flink_env.FlinkMissingError as e:
+            if engines is not None:
+                raise
+            say(f"without Flink: {e}")
+            wanted.remove("flink")
+    return [e for e in wanted if e != "muntin"]
 
 
 def _run(todo: Sequence[Contest]) -> list[record.Record]:

@@ -1,0 +1,182 @@
+"""Ten sliding aggregates by other engines beside one: Spark's own streaming windows, and Flink SQL.
+
+Each of Spark's queries is a streaming query of its own over the same files; Flink's are one job of ten inserts. Both
+get the queries of ``bench.many_queries`` whose windows they have (multiples of the slide). Timed is a batch after one
+that warms them up, by the clock; answers are compared with Muntin's over that batch's rows, every instant complete.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muntin.bench import flink_env, flink_sql
+from muntin.bench.data import SCHEMA_DDL, Feed, rows
+from muntin.bench.flink import Child
+from muntin.bench.many_queries import AGGREGATES, ManyRecord, Say, Shape, shape
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
+from muntin.local.runtime import run_local
+from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
+
+TEN = 10
+ROWS = {"spark": 60_000, "flink": 300_000}
+"""Rows of the timed batch."""
+
+Answer = set[tuple[int, int, float]]
+"""(end of the window in microseconds, key, value)."""
+
+
+def shapes() -> list[Shape]:
+    """The first ten queries whose window is a multiple of their slide."""
+    found = (shape(i) for i in range(200))
+    return [s for s in found if s.length % s.slide == 0][:TEN]
+
+
+def muntin_answers(queries: Sequence[Shape], count: int) -> list[Answer]:
+    """What each query gives over the first rows, with windows bounded as Spark's and Flink's are."""
+    table = rows(0, count, 0)
+    catalog = Catalog((Stream("A", Schema.of(**{f.name: f.type for f in table.schema}), "ts"),))
+    found = []
+    for q in queries:
+        plan = plan_query(bind(q.text, catalog, QueryOptions(bounds="start")))
+        answer = run_local(plan, [{"A": table}])
+        columns = (answer["ts"].cast("int64"), answer["k"], answer["a"])
+        found.append({(t, k, float(a)) for t, k, a in zip(*(c.to_pylist() for c in columns), strict=True)})
+    return found
+
+
+@dataclass(frozen=True)
+class _Timed:
+    seconds: float
+    equal: bool
+    results: int
+
+
+def run(engines: Sequence[str], say: Say) -> list[ManyRecord]:
+    """One query and ten by each engine (``spark``, ``flink``)."""
+    queries = shapes()
+    found: list[ManyRecord] = []
+    with tempfile.TemporaryDirectory(prefix="muntin-many-") as folder:
+        if "spark" in engines:
+            found += _records("spark", queries, _spark(Path(folder)), say)
+        if "flink" in engines:
+            found += _records("flink", queries, _flink(Path(folder)), say)
+    return found
+
+
+def _records(
+    engine: str, queries: Sequence[Shape], timed: Callable[[Sequence[Shape], list[Answer]], _Timed], say: Say
+) -> list[ManyRecord]:
+    given, expected = ROWS[engine], muntin_answers(queries, ROWS[engine])
+    found: list[ManyRecord] = []
+    for count in (1, len(queries)):
+        t = timed(queries[:count], expected[:count])
+        one = found[0].wall if found else t.seconds
+        record = ManyRecord(
+            AGGREGATES.name, count, engine, round(t.seconds, 2), round(t.seconds / one, 2), 0, t.equal, given,
+            t.results, round(t.seconds, 3),
+        )  # fmt: skip
+        say(f"{engine}, {count} queries: {given / t.seconds:,.0f} rows/s, {record.relative} x one")
+        found.append(record)
+    return found
+
+
+# --- Spark ------------------------------------------------------------------------------------------------------------
+
+
+def spark_sql(q: Shape, table: str) -> str:
+    """The query in Spark SQL."""
+    window = f"window(ts, '{q.length} seconds', '{q.slide} seconds')"
+    return f"SELECT {window}.end AS t, k, {q.function} AS a FROM {table} WHERE {q.where} GROUP BY {window}, k"
+
+
+def _spark(folder: Path) -> Callable[[Sequence[Shape], list[Answer]], _Timed]:
+    def timed(queries: Sequence[Shape], expected: list[Answer]) -> _Timed:
+        from muntin.session import local_spark
+
+        spark = local_spark(cores="2", memory="4g")
+        size = ROWS["spark"]
+        feed = Feed(folder / f"spark{len(queries)}", size)
+        feed.more(1)
+        frame = spark.read.schema(SCHEMA_DDL).parquet(str(feed.folder))
+        frame.createOrReplaceTempView("whole")
+        answers = [_collected(spark.sql(spark_sql(q, "whole")).collect()) for q in queries]
+        live = spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder))
+        live.withWatermark("ts", "1 second").createOrReplaceTempView("native")
+        results = (spark.sql(spark_sql(q, "native")) for q in queries)
+        running = [_started(r, folder, f"{len(queries)}-{i}") for i, r in enumerate(results)]
+        for r in running:
+            r.processAllAvailable()
+        began = time.perf_counter()
+        feed.more(1)
+        for r in running:
+            r.processAllAvailable()
+        seconds = time.perf_counter() - began
+        for r in running:
+            r.stop()
+        return _Timed(seconds, answers == expected, sum(map(len, answers)))
+
+    return timed
+
+
+def _started(result: Any, folder: Path, name: str) -> Any:
+    writer = result.writeStream.format("noop").option("checkpointLocation", str(folder / f"check-{name}"))
+    return writer.start()
+
+
+def _collected(found: Sequence[Any]) -> Answer:
+    return {(round(r["t"].timestamp() * 1_000_000), r["k"], float(r["a"])) for r in found}
+
+
+# --- Flink ------------------------------------------------------------------------------------------------------------
+
+
+def flink_job(queries: Sequence[Shape], count: int, out: Path | None) -> flink_sql.Job:
+    """The queries as one job; results as CSV below ``out`` (None: dropped)."""
+    tables = [*flink_sql.stream("a", 0, 0, count, "1")]
+    inserts = []
+    for i, q in enumerate(queries):
+        sink = "'connector' = 'blackhole'" if out is None else (
+            f"'connector' = 'filesystem', 'path' = '{(out / str(i)).as_uri()}', 'format' = 'csv'"
+        )  # fmt: skip
+        tables.append(f"CREATE TABLE r{i} (t BIGINT, k BIGINT, a DOUBLE) WITH ({sink})")
+        function = q.function.replace("(v)", "(CAST(v AS DOUBLE))")
+        slide, length = (f"INTERVAL '{x}' SECOND(3)" for x in (q.slide, q.length))
+        hop = f"HOP(TABLE a, DESCRIPTOR(ts), {slide}, {length})"
+        end = "CAST(EXTRACT(EPOCH FROM window_end) AS BIGINT)"
+        inserts.append(
+            f"INSERT INTO r{i} SELECT {end}, k, CAST({function} AS DOUBLE) FROM TABLE({hop}) WHERE {q.where} "
+            "GROUP BY k, window_start, window_end"
+        )
+    return flink_sql.Job(tuple(tables), f"EXECUTE STATEMENT SET BEGIN {'; '.join(inserts)}; END")
+
+
+def _flink(folder: Path) -> Callable[[Sequence[Shape], list[Answer]], _Timed]:
+    def timed(queries: Sequence[Shape], expected: list[Answer]) -> _Timed:
+        child = Child.start(flink_env.python(), folder / "flink.log", "4g")
+        try:
+            out = folder / f"flink-{len(queries)}"
+            child.run(flink_job(queries, ROWS["flink"], out))
+            answers = [_read(out / str(i)) for i in range(len(queries))]
+            seconds = child.run(flink_job(queries, ROWS["flink"], None))
+        finally:
+            child.stop()
+        return _Timed(seconds, answers == expected, sum(map(len, answers)))
+
+    return timed
+
+
+def _read(folder: Path) -> Answer:
+    found: Answer = set()
+    for part in (p for p in folder.rglob("*") if p.is_file()):
+        with part.open(newline="") as f:
+            found |= {(int(t) * 1_000_000, int(k), float(a)) for t, k, a in csv.reader(f)}
+    return found

@@ -1,0 +1,74 @@
+"""Sliding aggregates that read one synopsis, on Spark: the rows of their isolated runs, over a restart with others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from muntin.bench.data import rows
+from muntin.core.schema import Schema
+from muntin.cql.binder import bind
+from muntin.dataflow.planner import plan_query
+from muntin.local.runtime import LocalPipeline
+from muntin.plan.catalog import Catalog, Stream
+from muntin.session import Session
+from muntin.spark.inspect import inspect
+
+WINDOW = "FROM A [RANGE {r} SECONDS SLIDE {s} SECONDS]"
+TEXTS = {
+    "sums": f"SELECT k, SUM(v) AS a {WINDOW.format(r=30, s=5)} WHERE k < 7 GROUP BY k",
+    "counts": f"SELECT k, COUNT(*) AS a {WINDOW.format(r=20, s=10)} WHERE k = 3 OR v > 90 GROUP BY k",
+    "most": f"SELECT k, MAX(v) AS a, AVG(v) AS b {WINDOW.format(r=15, s=5)} WHERE v < 50 GROUP BY k",
+    "all": f"SELECT COUNT(*) AS n, MIN(v) AS m {WINDOW.format(r=10, s=5)} WHERE k IN (1, 5)",
+    "few": f"SELECT SUM(v) AS s {WINDOW.format(r=40, s=20)}",
+}
+LATER = {"wide": f"SELECT k, SUM(v) AS a {WINDOW.format(r=20, s=10)} WHERE k < 7 GROUP BY k"}
+SIZE = 4_000
+
+
+def batch(number: int) -> pa.Table:
+    return rows(number * SIZE, SIZE, 0, rate=200, keys=10)
+
+
+def alone(text: str, first: int, last: int) -> pa.Table:
+    """What a query shows in batches ``first`` to ``last`` that was there from the beginning."""
+    schema = Schema.of(**{f.name: f.type for f in batch(0).schema})
+    pipe = LocalPipeline(plan_query(bind(text, Catalog((Stream("A", schema, "ts"),)))), 4)
+    found = [pipe.push({"A": batch(n)}) for n in range(last)]
+    return pa.concat_tables(found[first:])
+
+
+def shown(table: pa.Table, schema: pa.Schema) -> list[str]:
+    return sorted(repr(r) for r in table.select(schema.names).cast(schema).to_pylist())
+
+
+def run(spark, tmp: Path, texts: dict[str, str], files: range) -> str:  # type: ignore[no-untyped-def]
+    folder = tmp / "in"
+    folder.mkdir(exist_ok=True)
+    for n in files:
+        pq.write_table(batch(n), folder / f"part-{n:03d}.parquet")
+    session = Session(spark, shards=4)
+    frame = spark.readStream.schema("ts TIMESTAMP, k BIGINT, v BIGINT").option("maxFilesPerTrigger", 1)
+    session.stream("A", frame.parquet(str(folder)), ts="ts")
+    for name, text in texts.items():
+        session.sql(text, name=name).write("parquet", str(tmp / name))
+    explained = session.explain()
+    session.start(str(tmp / "check"), "available_now").await_termination()
+    return explained
+
+
+def test_queries_share_a_synopsis_and_others_join_in_at_a_restart(spark, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    explained = run(spark, tmp_path, TEXTS, range(3))
+    assert explained.count("shared by rule synopses") == 2 and "sums, counts, most" in explained
+    left = {n: t for n, t in TEXTS.items() if n not in ("counts", "few")}
+    run(spark, tmp_path, left | LATER, range(3, 5))
+    for name, text in (TEXTS | LATER).items():
+        first, last = 3 if name in LATER else 0, 5 if name not in ("counts", "few") else 3
+        expected = alone(text, first, last)
+        assert len(expected) and shown(pq.read_table(tmp_path / name), expected.schema) == shown(
+            expected, expected.schema
+        ), name
+    state = inspect(str(tmp_path / "check"))
+    assert any("sums" in v.queries and "wide" in v.queries for v in state.vertices)
