@@ -418,8 +418,8 @@ class _Lowering(Negation):
         (rows,) = self.build.colocate([self.build.project(value, (*node.groups, (item, agg.arg)))], [spread])
         if rows.signed:
             raise UnsupportedError(
-                f"{what.shown} is over rows whose expiry is known (windows of time, and joins of them): these may be "
-                "taken back. FREQUENT counts them exactly"
+                f"{what.shown} is over rows whose expiry is known (windows of time, and joins of them, under another "
+                "strategy than nt): these may be taken back. FREQUENT counts them exactly"
             )
         type = list_type(agg.arg.type) if what.summary == "lists" else pa.binary()
         fields = tuple(Field(n, e.type) for n, e in node.groups)
