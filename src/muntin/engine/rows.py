@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch, no_columns
-from muntin.core.time import FOREVER
+from muntin.core.time import FOREVER, NEVER
 from muntin.dataflow.graph import Graph, QueryPlan, Vertex
 from muntin.dataflow.routes import Route, Split
 from muntin.engine.clocks import Times
@@ -68,11 +68,11 @@ def results_of(graph: Graph, rows: Mapping[int, Batch], times: Times) -> Iterato
     for number, (plan, root) in enumerate(zip(graph.plans, graph.roots, strict=True)):
         if root not in rows:
             continue
-        end = times.end_of(number)
-        form = form_of(plan, root), end
+        end, since = times.end_of(number), times.shown.get(number, NEVER)
+        form = form_of(plan, root), end, since
         known = made.get(form)
         if known is None:
-            made[form] = known = result_rows(plan, rows[root], end)
+            made[form] = known = result_rows(plan, rows[root], end, since)
             yield number, known
         else:
             yield number, pa.RecordBatch.from_arrays(known.columns, schema=plan.result_schema.to_arrow())
@@ -83,10 +83,11 @@ def form_of(plan: QueryPlan, root: int) -> Hashable:
     return root, plan.shows_op, plan.options.exp, plan.shown, plan.order
 
 
-def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER) -> pa.RecordBatch:
-    """The answer as the user sees it (``plan.result_schema``), without what lies after ``end``; an expiry that never
-    comes is NULL."""
+def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER, since: int = NEVER) -> pa.RecordBatch:
+    """The answer as the user sees it (``plan.result_schema``), without what lies after ``end`` or before ``since``; an
+    expiry that never comes is NULL."""
     rows = rows if end == FOREVER else rows.where(rows.ts <= end)
+    rows = rows if since == NEVER else rows.where(rows.ts >= since)
     rows = in_order(rows, plan.order) if plan.order else rows
     kept = rows.columns.select(list(plan.shown)) if plan.shown else rows.columns
     schema = plan.result_schema.to_arrow()

@@ -26,29 +26,24 @@ def why_not(plan: QueryPlan) -> str | None:
 
 
 def stretched(graph: Graph, times: Times) -> Times:
-    """The times of a batch with the instants that flexible queries report: the newest of each.
-
-    A query whose answer is made for one that is not flexible, too, or for one that waits, reports every instant.
-    """
-    flexible = {n for n, p in enumerate(graph.plans) if p.options.periods == "flexible" and n not in times.deferred}
-    if not flexible or times.ends:
-        return times
+    """The times of a batch with the instants that flexible queries report: the newest of each. ``engine.rows`` leaves
+    out the others."""
     shown = {}
-    for number in flexible:
-        plan, reporter = graph.plans[number], _reporter(graph, number)
-        if reporter is None or not graph.used_by[reporter] <= flexible:
+    for number, plan in enumerate(graph.plans):
+        if plan.options.periods != "flexible" or plan.ticks is None or number in times.deferred or times.ends:
             continue
         high = times.watermarks[graph.domains.index(graph.vertices[graph.roots[number]].streams)]
-        if high not in (NEVER, FOREVER) and plan.ticks is not None:
+        if high not in (NEVER, FOREVER):
             pairs = zip(plan.ticks.slides, plan.ticks.origins, strict=True)
             shown[number] = max(high - 1 - (high - 1 - origin) % slide for slide, origin in pairs)  # type: ignore[operator]
     return replace(times, shown=shown) if shown else times
 
 
 def shown_by(graph: Graph, vertex: int, times: Times) -> int:
-    """Before which instant an operator reports none: where it reports for flexible queries alone."""
-    own = [shown for q, shown in times.shown.items() if vertex == _reporter(graph, q)]
-    return min(own, default=NEVER)
+    """Before which instant an operator need report none: where it reports, and for flexible queries alone."""
+    if not times.shown or not all(q in times.shown and _reporter(graph, q) == vertex for q in graph.used_by[vertex]):
+        return NEVER
+    return min(times.shown[q] for q in graph.used_by[vertex])
 
 
 def _reporter(graph: Graph, query: int) -> int | None:

@@ -180,7 +180,7 @@ class LocalPipeline:
                 for number, rows in results_of(graph, output.rows, times[shard]):
                     results[number].append(rows)
         made: dict[Hashable, pa.Table] = {}
-        ends = [tuple(t.end_of(n) for t in times) for n in range(len(graph.plans))]
+        ends = [tuple((t.end_of(n), t.shown.get(n)) for t in times) for n in range(len(graph.plans))]
         forms = [(form_of(p, r), e) for p, r, e in zip(graph.plans, graph.roots, ends, strict=True)]
         for plan, form, parts in zip(graph.plans, forms, results, strict=True):
             if form not in made:
