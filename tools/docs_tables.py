@@ -19,6 +19,10 @@ MEANING = {
     "strategy": "how expiry is handled; the answer is the same",
     "skew": "`split`: all shards share the join of a key that would fill one of them",
     "memory": 'bytes that a query may hold on one shard of a level, as `"512 MB"`',
+    "priority": "which of several queries are answered first where a run has a budget: the higher number",
+    "shed": "what a live run may leave out under overload: `drop` rows, or `harvest`, parts of the windows of joins",
+    "quality": "the least share of its rows, or of its joins' work, that a query then keeps",
+    "periods": "`flexible`: a query under a budget may answer early or at longer intervals",
 }
 
 

@@ -47,7 +47,7 @@ def test_importing_the_command_loads_no_spark() -> None:
         (("explain", "SELECT 1", "--stream", FLIGHTS, "--bounds", "open"), "--bounds 'open': it is half_open, closed"),
         (("verify", "nowhere.json"), "there is no file nowhere.json"),
         (("verify", __file__, "--runtime", "moon"), "--runtime 'moon': it is local, spark"),
-        (("bench", "joins"), "no benchmark 'joins'; there are sliding-sum, window-join, state-bytes, window-length"),
+        (("bench", "joins"), "no benchmark 'joins'; there are sliding-sum, window-join, state-bytes, window"),
     ],
 )
 def test_wrong_use_is_status_2_on_standard_error(arguments: tuple[str, ...], message: str) -> None:

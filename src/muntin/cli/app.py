@@ -184,6 +184,12 @@ def explain(
     bounds: BoundsOption = None,
     form: Annotated[PlanForm, typer.Option("--format", help="How to show it.")] = "text",
     run: Annotated[bool, typer.Option("--analyze", help="Run it over the files (Parquet) and count.")] = False,
+    capacity: Annotated[
+        bool, typer.Option("--capacity", help="Say whether this machine keeps up, and which rows to drop if not.")
+    ] = False,
+    rate: Annotated[
+        list[str] | None, typer.Option("--rate", help="Rows a second for --capacity, as flights=5000; repeatable.")
+    ] = None,
 ) -> None:
     """Show how a query would run: plans, update patterns, rules, cost, graph. Parquet streams need no JVM."""
     with reported():
@@ -191,8 +197,8 @@ def explain(
         from muntin.cql.parameters import with_parameters
 
         if query.endswith(".toml"):
-            if run or bounds or job or stream or table or parameter:
-                others = "--analyze, --bounds, --job, --stream, --table and --set"
+            if run or capacity or bounds or job or stream or table or parameter:
+                others = "--analyze, --capacity, --bounds, --job, --stream, --table and --set"
                 raise ConfigError(f"{query}: the graph of a job takes none of {others}")
             from muntin.cli.job_graph import job_graph
 
@@ -201,7 +207,21 @@ def explain(
         text, origin = read_text(query, sys.stdin.read)
         text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
         inputs = inputs_of(load_job(job) if job else None, stream or [], table or [])
+        if capacity:
+            typer.echo(_capacity(text, inputs, bounds, form, rate or []))
+            return
         typer.echo(_explained(text, inputs, bounds, form, run))
+
+
+def _capacity(text: str, inputs: Inputs, bounds: str | None, form: PlanForm, rates: list[str]) -> str:
+    from muntin.cli.capacity import capacity, rates_of
+    from muntin.cql.binder import bind
+
+    catalog = offline_catalog(inputs)
+    if catalog is None:
+        raise ConfigError("--capacity reads the schemas of local Parquet files, and the inputs given need Spark")
+    chosen = QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions()
+    return capacity(bind(text, catalog, chosen), rates_of(rates, [s.name for s in catalog.streams]), form)
 
 
 def _explained(text: str, inputs: Inputs, bounds: str | None, form: PlanForm = "text", run: bool = False) -> str:
@@ -353,7 +373,7 @@ def verify(
         raise typer.Exit(status)
 
 
-BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries")
+BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries", "overload")
 
 
 @app.command()
@@ -364,6 +384,11 @@ def bench(
         str | None,
         typer.Option(help="Who takes part, as muntin,spark,flink; default: all that CASE has.", metavar="ENGINES"),
     ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=10, help="overload: how long each run lasts (60).", metavar="SECONDS")
+    ] = None,
+    loads: Annotated[str | None, typer.Option(help="overload: loads by capacity (0.5,1,2,3).", metavar="LOADS")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="overload: draw output rate over load (PNG).")] = None,
 ) -> None:
     """Measure Muntin against Spark's own operators, and joins against Flink, in one run: rows/s of each, the ratio."""
     with reported():
@@ -371,6 +396,16 @@ def bench(
             raise ConfigError(f"there is no benchmark {case!r}; there are {', '.join(BENCHES)}")
         from muntin.bench import run_bench
 
+        if case == "overload":
+            from muntin.bench.overload import run_overload
+
+            if engines is not None:
+                raise ConfigError("overload runs without another engine; leave --engines out")
+            if not run_overload(typer.echo, seconds, loads, json, plot):
+                raise typer.Exit(1)
+            return
+        if (seconds, loads, plot) != (None, None, None):
+            raise ConfigError("--seconds, --loads and --plot are for overload")
         if not run_bench(case, json, engines.split(",") if engines is not None else None):
             raise typer.Exit(1)
 

@@ -166,6 +166,8 @@ class QueryOptionsPart(_Part):
     memory: int | str | None = None
     priority: int | None = None
     periods: Literal["exact", "flexible"] | None = None
+    shed: Literal["never", "harvest", "drop"] | None = None
+    quality: float | None = Field(default=None, ge=0, lt=1)
 
     @field_validator("zone")
     @classmethod

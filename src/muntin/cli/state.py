@@ -46,6 +46,7 @@ def _when(us: int | None) -> str:
 
 _DEFAULTS = {
     "bounds": "half_open", "origin": 0, "granule": 1, "exp": False, "strategy": "upa", "skew": "keep",
+    "shed": "never", "quality": 0.0, "priority": 0,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from muntin.core.errors import ConfigError
 from muntin.cql.durations import parse_duration
-from muntin.plan.windows import Bounds, Periods, QueryOptions, Skew, Strategy
+from muntin.plan.windows import Bounds, Periods, QueryOptions, Shed, Skew, Strategy
 
 Duration = str | timedelta | int
 
@@ -28,6 +28,8 @@ class Options(TypedDict, total=False):
     memory: int | str | None
     priority: int | None
     periods: Periods | None
+    shed: Shed | None
+    quality: float | None
 
 
 OPTIONS = tuple(Options.__annotations__)
@@ -38,6 +40,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "strategy": get_args(Strategy),
     "skew": get_args(Skew),
     "periods": get_args(Periods),
+    "shed": get_args(Shed),
 }
 """The options that are one of several words (see ``plan.windows.QueryOptions``)."""
 
@@ -54,6 +57,8 @@ def check_option(key: str, value: Any) -> None:
             raise ValueError(f"{value!r} is not an integer; the greater, the earlier (0 where nothing is said)")
         case "granule" if value <= 0:
             raise ValueError("it is longer than nothing, as in '1 second'")
+        case "quality" if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise ValueError(f"{value!r} is no share from 0 up to (and not) 1")
         case "zone":
             _check_zone(value)
 

@@ -95,10 +95,12 @@ def advance(
     finish: bool = False,
     since: int = NEVER,
     deferred: Collection[int] = (),
+    valve: Valve | None = None,
 ) -> Times:
     """Move the clocks kept in ``state.heads`` over one batch of headers (numbered as ``graph.streams``); ``finish``
     completes every instant; ``since``: processing time at which the run began that the batch belongs to; ``deferred``:
-    the queries that wait in this batch (``engine.deferral``)."""
+    the queries that wait in this batch (``engine.deferral``); ``valve``: what the batch admits (None: as the streams
+    were registered)."""
     stored = state.heads.get("clocks", {})
     clocks = {}
     for i, s in enumerate(graph.streams):
@@ -110,8 +112,9 @@ def advance(
     else:
         pairs = zip(graph.domains, befores, strict=True)
         watermarks, ends = tuple(watermark_of([clocks[s] for s in d], now, b) for d, b in pairs), ()
-    if valve := Valve.of(graph.streams).shares:  # what was admitted once stays a part, whatever is admitted later
-        state.heads["sampled"] = {**state.heads.get("sampled", {}), **valve}
+    sampled = (Valve.of(graph.streams) if valve is None else valve).sampled
+    if sampled:  # what was admitted once stays a part, whatever is admitted later
+        state.heads["sampled"] = {**state.heads.get("sampled", {}), **sampled}
     state.heads["clocks"] = {n: c.to_json() for n, c in clocks.items()}
     state.heads["watermarks"] = {_name(d): w for d, w in zip(graph.domains, watermarks, strict=True)}
     lows = tuple(

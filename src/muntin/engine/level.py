@@ -26,6 +26,7 @@ from muntin.engine.stretching import shown_by
 from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Context
+from muntin.operators.joins.harvest import Counts
 from muntin.operators.joins.hot_keys import HOT, MINE, PLAIN, ROLE
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.sliced_join import SlicedJoin
@@ -51,7 +52,9 @@ class LevelOutput:
     bad_updates: list[tuple[int, str, int]] = field(default_factory=list)
     """(vertex, table, number) of deletions of rows that were not there."""
     shed: list[tuple[int, int]] = field(default_factory=list)
-    """(number of the source, rows that were in time and not admitted)."""
+    """(number of the vertex that reads the source, rows that were in time and not admitted)."""
+    harvested: list[tuple[int, Counts]] = field(default_factory=list)
+    """(number of a join that harvests its windows, what their parts gave)."""
 
 
 def run_level(
@@ -63,15 +66,18 @@ def run_level(
     times: Times,
     meter: Meter | None = None,
     most: int | None = None,
+    valve: Valve | None = None,
 ) -> LevelOutput:
     """Run the vertices of a level in order. Those that have work on shard 0 alone are left out elsewhere.
+
+    ``valve``: what is admitted (None: as the streams were registered).
 
     With ``most``, an operator that would give more rows raises Cut; the states are then to be put back as they were.
     Operators that wait (``times.deferred``) keep what came for them and give nothing.
     """
     output = LevelOutput({})
     wait = waiting(graph, times.deferred)
-    valve = Valve.of(graph.streams)
+    valve = Valve.of(graph.streams) if valve is None else valve
     counted, kept_out = [], []
     shared: dict[Any, Any] = {}
     for number in graph.at(level):
@@ -89,21 +95,24 @@ def run_level(
         inputs, shed = [_input(graph, e.vertex, e.route, arrived, output) for e in vertex.inputs], 0
         if reads:
             on_time = _on_time(graph, vertex, inputs[0], progress)
-            admitted, shed = _admitted(graph, vertex, shard, on_time, valve)
+            admitted, shed = _admitted(graph, number, shard, on_time, valve)
             inputs = [admitted]
             if shed:
-                output.shed.append((vertex.inputs[0].vertex, shed))
+                output.shed.append((number, shed))
         if number in wait:
             put_off(inputs, state, progress.before)
             output.rows[number] = Batch.empty(vertex.schema, vertex.signed)
             continue
         inputs, progress = taken_up(inputs, state, progress, times.reach)
+        harvest = valve.harvest(number)
         ctx = _context(graph, number, shard, progress, states, most, shown_by(graph, number, times))
-        ctx = replace(ctx, shared=shared)
+        ctx = replace(ctx, shared=shared, harvest=harvest)
         if times.deferred and isinstance(vertex.op, SlicedJoin):
             ctx = replace(ctx, asked=asked_of(graph, number, times.deferred))
         began = time.perf_counter()
         output.rows[number] = vertex.op.step(inputs, state, ctx)
+        if harvest is not None:
+            output.harvested.append((number, harvest.counts))
         if isinstance(vertex.op, TableFeed):
             output.bad_updates.append((number, vertex.op.table, bad_updates(state)))
         if meter is not None:
@@ -146,12 +155,13 @@ def _on_time(graph: Graph, vertex: Vertex, rows: Batch, progress: Progress) -> B
 
 
 def _admitted(
-    graph: Graph, vertex: Vertex, shard: int, rows: Batch, valve: Valve
+    graph: Graph, number: int, shard: int, rows: Batch, valve: Valve
 ) -> tuple[Batch, int]:
     """The rows of a source that the valve lets in, and how many it does not, each counted on one shard."""
-    edge = vertex.inputs[0]
+    edge = graph.vertices[number].inputs[0]
     source = graph.vertices[edge.vertex]
-    kept = valve.admitted(source.op.stream.name, rows, source.schema.names)  # type: ignore[attr-defined]
+    name, users = source.op.stream.name, graph.used_by[number]  # type: ignore[attr-defined]
+    kept = valve.admitted(name, rows, source.schema.names, users)
     if kept is None:
         return rows, 0
     return rows.where(kept), len(_once(edge.route, shard, rows.where(~kept)))

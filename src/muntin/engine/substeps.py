@@ -25,6 +25,7 @@ from muntin.engine.deferral import lowest
 from muntin.engine.level import Arrived, LevelOutput, States, run_level
 from muntin.engine.meter import Meter
 from muntin.engine.rows import TS
+from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Cut
 
@@ -44,6 +45,7 @@ def substeps(
     times: Times,
     meter: Meter | None = None,
     most: int | None = None,
+    valve: Valve | None = None,
 ) -> Iterator[LevelOutput]:
     """As ``engine.level.run_level``, in one substep or several, in the order of time.
 
@@ -59,7 +61,7 @@ def substeps(
         before = {v: ({n: list(c) for n, c in s.chunks.items()}, deepcopy(s.heads)) for v, s in own.items()}
         now = waiting.until(reach) if reach < end else waiting.all()
         try:
-            output = run_level(graph, level, shard, states, now, _between(times, low, reach), meter, most)
+            output = run_level(graph, level, shard, states, now, _between(times, low, reach), meter, most, valve)
         except Cut as cut:
             assert low < cut.at < reach, (low, cut.at, reach)
             for v, (chunks, heads) in before.items():
@@ -146,17 +148,18 @@ def whole_step(
     arrived: Arrived,
     times: Times,
     meter: Meter | None = None,
+    valve: Valve | None = None,
 ) -> LevelOutput:
     """The output of all substeps of a step together: only what is between its operators is bounded."""
-    parts = list(substeps(graph, level, shard, states, arrived, times, meter))
+    parts = list(substeps(graph, level, shard, states, arrived, times, meter, valve=valve))
     if len(parts) == 1:
         return parts[0]
     rows = {v: Batch.concat([p.rows[v] for p in parts]) for v in parts[0].rows}
     bad: Counter[tuple[int, str]] = Counter()
     for vertex, table, number in (b for p in parts for b in p.bad_updates):
         bad[vertex, table] += number
-    shed = [x for p in parts for x in p.shed]
-    return LevelOutput(rows, [(v, t, n) for (v, t), n in bad.items()], shed)
+    shed, harvested = [x for p in parts for x in p.shed], [x for p in parts for x in p.harvested]
+    return LevelOutput(rows, [(v, t, n) for (v, t), n in bad.items()], shed, harvested)
 
 
 def _between(times: Times, low: int, reach: int) -> Times:

@@ -8,7 +8,7 @@ filters over what is left give a part of the exact answer. Progress of time is t
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,30 +17,62 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch
 from muntin.kernels.hashing import hash_columns
+from muntin.operators.joins.harvest import Harvest, Parts
 from muntin.plan.catalog import Stream
+
+Shares = Mapping[str, float]
+"""By stream the share of its rows that is admitted, in (0, 1]; all of the streams that are not named."""
 
 
 @dataclass(frozen=True)
 class Valve:
-    """``shares``: by stream the share of its rows that is admitted, in (0, 1); all of the streams that are not named.
+    """``shares``: of all queries, as streams were registered. ``decided``: by number of the query, what a batch admits
+    of its streams under overload (``spark.overload``); () for all. ``harvested``: by number of a join that harvests its
+    windows, the parts of them that it reads; ``explored``: the part that all of these read beside.
 
-    A row goes by its event time and the columns that a query reads of it: equal ones are admitted together.
+    A row goes by its event time and the columns that a query reads of it: equal ones are admitted together, and what a
+    smaller share admits is a part of what a larger one does.
     """
 
-    shares: Mapping[str, float] = field(default_factory=dict)
+    shares: Shares = field(default_factory=dict)
+    decided: Sequence[Shares] = ()
+    harvested: Mapping[int, Parts] = field(default_factory=dict)
+    explored: int | None = None
 
     @staticmethod
-    def of(streams: Iterable[Stream]) -> Valve:
-        """As the streams were registered (``sample``)."""
-        return Valve({s.name: s.sample for s in streams if s.sample is not None and s.sample < 1})
+    def of(streams: Iterable[Stream], decided: Sequence[Shares] = ()) -> Valve:
+        """As the streams were registered (``sample``), and as was decided for a batch."""
+        return Valve({s.name: s.sample for s in streams if s.sample is not None and s.sample < 1}, decided)
 
-    def admitted(self, stream: str, rows: Batch, names: list[str]) -> NDArray[np.bool_] | None:
+    def harvest(self, vertex: int) -> Harvest | None:
+        """For one step of a join; None where it reads everything and is not watched."""
+        chosen = self.harvested.get(vertex)
+        return None if chosen is None else Harvest(chosen, self.explored)
+
+    def share(self, stream: str, queries: Iterable[int]) -> float:
+        """Of a stream's rows for an operator that these queries use: as the one that leaves out least has it."""
+        own = [self.decided[q].get(stream, 1.0) for q in queries] if self.decided else []
+        return self.shares.get(stream, 1.0) * max(own, default=1.0)
+
+    @property
+    def sampled(self) -> dict[str, float]:
+        """The streams of which some query does not get all, and the least share."""
+        found = dict(self.shares)
+        for own in self.decided:
+            for stream, share in own.items():
+                if share < 1:
+                    found[stream] = min(found.get(stream, 1.0), share * self.shares.get(stream, 1.0))
+        return found
+
+    def admitted(
+        self, stream: str, rows: Batch, names: list[str], queries: Iterable[int] = ()
+    ) -> NDArray[np.bool_] | None:
         """Which rows of a stream are admitted, by their event time and the columns of these names; None for all.
 
         Cost: a hash of what is read; nothing where all are admitted.
         """
-        share = self.shares.get(stream)
-        if share is None or len(rows) == 0:
+        share = self.share(stream, queries)
+        if share >= 1 or len(rows) == 0:
             return None
         seed = np.full(len(rows), zlib.crc32(stream.encode()), np.int64)  # streams are not sampled alike
         columns = [pa.array(seed), pa.array(rows.ts), *(rows.columns.column(n) for n in names)]

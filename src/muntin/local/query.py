@@ -53,7 +53,8 @@ def query(
         **inputs: streams by name: an Arrow table or record batches, a pandas or Polars frame, a list of dicts, the
             path (directory, glob, list of paths) of Parquet, CSV or JSON lines files; or ``(input, "column of event
             time")``. Beside them the options of ``Session.sql``: ``bounds``, ``origin``, ``granule``, ``zone``,
-            ``exp``, ``strategy``, ``skew``, ``memory``.
+            ``exp``, ``strategy``, ``skew``, ``memory``, ``shed`` (nothing is shed here: a replay
+            takes the time that it takes).
 
     Rows may come in any order: they are sorted by event time (rows of one time keep their order), so none is late, and
     every instant is answered to the end. Result rows are in order of time. Without ``zone`` literals, casts and

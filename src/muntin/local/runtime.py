@@ -26,8 +26,10 @@ from muntin.engine.rows import TS, form_of, results_of, to_wire
 from muntin.engine.source import Arrived, arrive, ship
 from muntin.engine.stretching import stretched
 from muntin.engine.substeps import substeps, whole_step
+from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.compute import project
+from muntin.operators.joins.harvest import Counts
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.scalars.evaluate import predicate_mask
@@ -46,7 +48,8 @@ class LocalPipeline:
     admitted (``engine.valve``), ``bad_updates`` by table deletions of rows that were not there.
     ``states[shard][vertex]`` is what a vertex with state remembers (by number in ``graph``), ``clocks[shard]`` how far
     time is; ``since``: processing time at which this run began; ``live``: whether queries whose period is flexible may
-    lengthen it (a replay reports every instant).
+    lengthen it (a replay reports every instant); ``valve``: what batches admit from now on (None: as the
+    streams were registered); ``harvested``: what parts of windows gave to joins that harvest them.
     """
 
     def __init__(self, queries: QueryPlan | Sequence[QueryPlan], shards: int = 1, meter: Meter | None = None) -> None:
@@ -60,6 +63,8 @@ class LocalPipeline:
         self.late_rows: list[LateInput] = []
         self.since = NEVER
         self.live = False
+        self.valve: Valve | None = None
+        self.harvested: list[tuple[int, Counts]] = []
         self._bad_updates: Counter[tuple[str, int]] = Counter()
 
     def push(self, batch: Batches, now: int = 0) -> pa.Table:
@@ -140,7 +145,8 @@ class LocalPipeline:
             for v, vertex in enumerate(self.graph.vertices):
                 if isinstance(vertex.op, Source) and vertex.op.stream.name == stream.name:
                     self._send(v, _by_time(ship(vertex.op, arrived)), 0, inbox)
-        times = [advance(self.graph, clock, headers, now, finish, self.since, deferred) for clock in self.clocks]
+        given = (headers, now, finish, self.since, deferred, self.valve)
+        times = [advance(self.graph, clock, *given) for clock in self.clocks]
         if self.live:
             times = [stretched(self.graph, t) for t in times]
         return inbox, times
@@ -193,7 +199,8 @@ class LocalPipeline:
         sent = {c.vertex for c in graph.channels}
         for level, shard in product(range(graph.depth), range(self.shards)):
             arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
-            for output in substeps(graph, level, shard, self.states[shard], arrived, times[shard], self.meter):
+            own = self.states[shard], arrived, times[shard], self.meter
+            for output in substeps(graph, level, shard, *own, valve=self.valve):
                 self._noted(output)
                 for v in sent.intersection(graph.at(level)):
                     self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
@@ -203,11 +210,13 @@ class LocalPipeline:
 
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
-        return self._noted(whole_step(self.graph, level, shard, self.states[shard], arrived, times, self.meter))
+        given = self.states[shard], arrived, times, self.meter, self.valve
+        return self._noted(whole_step(self.graph, level, shard, *given))
 
     def _noted(self, output: LevelOutput) -> LevelOutput:
         """What a step left out is counted."""
         self.shed += sum(rows for _, rows in output.shed)
+        self.harvested += output.harvested
         for vertex, table, bad in output.bad_updates:
             self._bad_updates[table, vertex] += bad
         return output

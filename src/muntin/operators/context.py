@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.core.time import NEVER
+from muntin.operators.joins.harvest import Harvest
 from muntin.plan.aggregates import Evaluate
 
 
@@ -55,6 +56,8 @@ class Context:
     """All operators that read what this one reads, itself among them, where they read nothing else."""
     shared: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """What operators of this step have worked out for those beside them."""
+    harvest: Harvest | None = None
+    """What of its windows a join reads (None: all of them, uncounted)."""
     most: int | None = None
     """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
 

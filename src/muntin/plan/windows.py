@@ -15,6 +15,7 @@ Bounds = OneOf["half_open", "closed", "start"]
 Periods = OneOf["exact", "flexible"]
 Strategy = OneOf["upa", "nt", "direct", "auto"]
 Skew = OneOf["keep", "split"]
+Shed = OneOf["never", "harvest", "drop"]
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,13 @@ class QueryOptions:
     ``memory``: bytes of state that one shard of a level may hold: joins leave out indexes that do not pay, and what
     does not fit all the same is a BudgetError before anything of the batch is committed (None: no limit).
     ``priority``: in a live run the sinks of queries with greater ones are written first in a batch; where the run has a
-    budget they run first among those that are equally late. ``periods``: "exact" reports every multiple of SLIDE;
+    budget they run first among those that are equally late; under overload they lose last.
+    ``periods``: "exact" reports every multiple of SLIDE;
     "flexible" lets a live run that is behind lengthen the period: of the instants that come with one batch the newest
     alone is shown, and the others are counted as skipped (whole answers at multiples of a fixed length of time).
+    ``shed``: what a live run does when there is more input than it has time for: "never" (it falls behind), "drop"
+    (drop boxes at the streams) or "harvest" (joins read the parts of their windows that give most); the answer is then
+    a part of the exact one. ``quality``: the least share of its rows, or of the work of its joins, that it then keeps.
     """
 
     bounds: Bounds = "half_open"
@@ -111,6 +116,8 @@ class QueryOptions:
     session_zone: str | None = field(default=None, compare=False)
     priority: int = 0
     periods: Periods = "exact"
+    shed: Shed = field(default="never", compare=False)
+    quality: float = field(default=0.0, compare=False)
 
     @property
     def scalar_zone(self) -> str | None:

@@ -402,7 +402,8 @@ class Session:
     def sql(self, text: str, name: str | None = None, replace: bool = False, **options: Unpack[Options]) -> Query:
         """Register a continuous query; ``replace``: in the place of one of this name (a run under way keeps that one).
 
-        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory`` (see
+        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory``, ``shed``,
+        ``quality``, ``priority`` (see
         ``plan.windows.QueryOptions``; durations as text or microseconds). Without ``zone`` literals, casts and
         functions are in the zone that the Spark session has now; it may change later. Raises QueryError with line and
         column when the text is wrong.

@@ -15,6 +15,7 @@ from muntin.engine.level import LevelOutput
 from muntin.engine.meter import Meter
 from muntin.engine.rows import results_of, to_wire
 from muntin.engine.substeps import substeps
+from muntin.engine.valve import Valve
 from muntin.spark import metrics, wire
 from muntin.spark.slots import slots_of_shards
 from muntin.spark.spec import PipelineSpec
@@ -50,9 +51,10 @@ class LevelRun:
         came: Mapping[tuple[int, Route], pa.RecordBatch],
         times: Times,
         meter: Meter | None = None,
+        valve: Valve | None = None,
     ) -> Iterator[LevelOutput]:
         """Run the level: its output in the order of time, in as many parts as have room one by one."""
-        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times, meter)
+        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times, meter, valve=valve)
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""
@@ -87,7 +89,7 @@ class LevelRun:
 def count(into: dict[str, int], spec: PipelineSpec, query: int, output: LevelOutput, results: int) -> None:
     """Add to a query's report what one step gave, and what it did not take in."""
     used = spec.graph.used_by
-    shed = sum(rows for source, rows in output.shed if query in used[source])
+    shed = sum(rows for reader, rows in output.shed if query in used[reader])
     metrics.add_to(into, {"results": results, **({"shed": shed} if shed else {})})
     for vertex, table, bad in output.bad_updates:
         if query in spec.graph.used_by[vertex]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import pyarrow as pa
@@ -11,9 +11,11 @@ from pyspark import TaskContext
 
 from muntin.core.errors import InternalError
 from muntin.engine.clocks import CLOCKS, Times, advance
+from muntin.engine.harvesting import of_json
 from muntin.engine.lateness import lateness, skipped
 from muntin.engine.level import LevelOutput
 from muntin.engine.stretching import stretched
+from muntin.engine.valve import Valve
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.counts import TaskMeter, observed_letters, source_report, vertex_report
@@ -22,6 +24,7 @@ from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, he
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE, add_to
 from muntin.spark.outlets import Part
+from muntin.spark.overload import count_harvest, read_decision
 from muntin.spark.pack import Task
 from muntin.spark.slots import shards_of_slot, slot_ids
 from muntin.spark.spec import PipelineSpec
@@ -48,6 +51,20 @@ def level_task(spec: PipelineSpec, level: int) -> Task:
 
     run_level.__name__ = f"level_{level}"  # what Spark's plans show
     return run_level
+
+
+def valve_of(spec: PipelineSpec, batch: int) -> Valve | None:
+    """What the driver decided that a batch admits; None: as the streams were registered."""
+    if not spec.sheds:
+        return None
+    assert spec.store is not None
+    decision = read_decision(spec.store, batch)
+    if decision is None:
+        raise InternalError(f"there is no decision about batch {batch}: the driver makes one before it begins")
+    ids = {v.id: number for number, v in enumerate(spec.graph.vertices)}
+    parts = {ids[id]: of_json(own) for id, own in decision.harvest.items() if id in ids}
+    valve = Valve.of(spec.graph.streams, [decision.of(s) for s in spec.signatures])
+    return replace(valve, harvested=parts, explored=decision.explored)
 
 
 def own_slot(spec: PipelineSpec) -> int:
@@ -89,6 +106,7 @@ class SlotRun:
     meter: TaskMeter = field(default_factory=TaskMeter)
     held: list[tuple[int, ShardState]] = field(default_factory=list)
     deferred: frozenset[int] = frozenset()
+    valve: Valve | None = None
 
     def __post_init__(self) -> None:
         self.tables = StaticTables(self.spec)
@@ -96,6 +114,7 @@ class SlotRun:
     def run(self, cells: SlotCells) -> None:
         """Step every shard of the slot, then commit the batch's version."""
         self.letters += self.mail.passing
+        self.valve = valve_of(self.spec, cells.version)
         shards = shards_of_slot(self.slot, self.spec.shards, self.spec.partitions)
         runs = [LevelRun(self.spec, self.level, shard) for shard in shards]
         states = cells.load(runs)
@@ -133,7 +152,7 @@ class SlotRun:
         own = {v: states[cell_of(self.spec, v, run.shard)] for v in run.stateful}
         came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
         self.letters += run.forward(times, self.mail.now)
-        for output in run.steps(own, came, times, self.meter):
+        for output in run.steps(own, came, times, self.meter, self.valve):
             self._output(run, output, times)
         self.held += own.items()
         for query in range(len(graph.plans)):
@@ -142,6 +161,8 @@ class SlotRun:
     def _output(self, run: LevelRun, output: LevelOutput, times: Times) -> None:
         """Send on, write and count what one part of a step gave."""
         self.letters += run.letters(output)
+        for vertex, found in output.harvested:
+            count_harvest(self.report.setdefault(PIPELINE, {}), self.spec.graph.vertices[vertex].id, found)
         counts = dict.fromkeys(range(len(self.spec.graph.plans)), 0)
         for query, rows in run.results(output, times):
             counts[query] += rows.num_rows
@@ -156,7 +177,7 @@ class SlotRun:
             headers = headers_of(self.spec, self.mail.headers)
             now, clock = self.mail.now, states[f"{CLOCKS}/{run.shard}"]
             since = started(self.spec.starts, now)
-            times = advance(self.spec.graph, clock, headers, now, False, since, self.deferred)
+            times = advance(self.spec.graph, clock, headers, now, False, since, self.deferred, self.valve)
             return stretched(self.spec.graph, times)
         found = self.mail.times.get(run.shard)
         if found is None:

@@ -40,7 +40,9 @@ class Metrics:
     yet, or one that is ``MOST_LAG`` away from the clock). ``bad_updates``: by table, deletions of rows that were not
     there. ``lost``: by stream, if *every* row that it brought was dropped: how many were bad, how many late.
     ``since``: since when its youngest state fills (None: of a replay), so which rows its windows may lack. ``shed``:
-    rows that were in time and not admitted, since the stream is sampled: where there are any, answers are not exact.
+    rows that were in time and not admitted, since the stream is sampled or under overload (``shed``): where there are
+    any, answers are not exact. ``share``: the share of the query's full answer that the batch is estimated to give, by
+    what was admitted under overload (of the whole pipeline: of the query that lost most).
     ``lateness``: periods of SLIDE by which the oldest instant of the batch came late: one that answers (or owes, where
     the query waits) five of its instants shows the first of them four periods late (None: no SLIDE, or none yet).
     ``skipped``: instants that it did not report, since its period was lengthened (``periods="flexible"``). ``waited``:
@@ -63,6 +65,7 @@ class Metrics:
     lateness: int | None = None
     skipped: int = 0
     waited: int = 0
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -139,12 +142,17 @@ def add_up(
     tau: int | None = None,
     since: Mapping[str, Since] | None = None,
     vertices: Mapping[str, VertexCounts] | None = None,
+    shares: Mapping[str, float] | None = None,
 ) -> RunMetrics:
     """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds; ``since``: by
-    query name; ``vertices``: what the batch counted by vertex."""
+    query name; ``vertices``: what the batch counted by vertex; ``shares``: by signature, the share of the answer that
+    was admitted (1 of those not named)."""
     whole = found.get(PIPELINE, Metrics(batch))
     filling = since or {}
-    queries = {n: replace(found.get(s, Metrics(batch)), since=filling.get(n)) for n, s in names.items()}
+    part = shares or {}
+    queries = {
+        n: replace(found.get(s, Metrics(batch)), since=filling.get(n), share=part.get(s, 1.0)) for n, s in names.items()
+    }
     marks = [m.watermark for m in queries.values()]
     lags = [m.lag for m in queries.values() if m.lag is not None]
     base = before or RunMetrics(batch)
@@ -167,6 +175,7 @@ def add_up(
         skipped=base.skipped + sum(m.skipped for m in queries.values()),
         waited=max((m.waited for m in queries.values()), default=0),
         batches=base.batches + 1,
+        share=min((m.share for m in queries.values()), default=1.0),
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
         vertices=since_then(base.vertices, vertices or {}),
@@ -195,6 +204,6 @@ def report_to_log(metrics: RunMetrics) -> None:
             "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us%s",
             m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark, m.lag,
             "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items())
-            + (f", not admitted {m.shed}: answers are not exact" if m.shed else ""),
+            + (f", not admitted {m.shed}: answers are not exact, about {m.share:.1%}" if m.shed else ""),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)

@@ -82,6 +82,11 @@ class Job:
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
     """The plans that run, once the checkpoint has been read."""
 
+    @property
+    def sheds(self) -> bool:
+        """Whether some query allows that input is left out under overload."""
+        return any(a.bound.options.shed != "never" for a in self.asked.values())
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -136,6 +141,7 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     spec = replace(
         with_store(spec, found.store), plain=False,
         resumed=Resumed(found.next_batch, taken.since, homes), budgeted=job.budget is not None,
+        sheds=job.sheds,
     )  # fmt: skip
     if job.late is not None:
         spec = with_late(spec, job.frames, job.rows)

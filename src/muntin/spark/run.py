@@ -20,6 +20,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from muntin.console.watched import Seen, Standing
 from muntin.core.errors import ConfigError, InternalError
 from muntin.cql.durations import format_duration, parse_duration
+from muntin.engine.boxes import Scanned
+from muntin.engine.pace import Pace
+from muntin.operators.source import Source
+from muntin.optimizer.shedding import spans
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
@@ -35,6 +39,7 @@ from muntin.spark.live_frame import is_whole
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.newest import newest_rows
 from muntin.spark.outlets import discard, publish
+from muntin.spark.overload import Overload, Traffic, harvest_counts, harvested_joins, interval_of, policies
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
 from muntin.spark.sight import describe, levels_text, observed, query_name
@@ -61,6 +66,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
             "itself: leave out the budget, or the trigger"
         )
     check_tau(trigger, job.tau)
+    interval(trigger, job)
     made = prepare(job, checkpoint)
     run = Run(made, trigger, None if job.budget is None else Budget(job.budget, job.partitions))
     run.begin(made)
@@ -95,6 +101,16 @@ def check_tau(trigger: str | None, tau: int | None) -> None:
         )
 
 
+def interval(trigger: str | None, job: Job) -> float | None:
+    """Seconds that a batch may take before input is left out; None where none may be. Raises ConfigError where a query
+    allows it and nothing says how long that is."""
+    given = trigger_of(trigger)
+    if not job.sheds:
+        return None
+    every = given.get("processingTime")
+    return interval_of(None if every is None else parse_duration(every), job.tau, "availableNow" in given)
+
+
 @dataclass(repr=False)
 class Run:
     """A running pipeline. ``query`` is Spark's own handle, another one after each ``add`` and ``drop``."""
@@ -117,6 +133,7 @@ class Run:
     _lost: BaseException | None = None
     _seen: list[Seen] = field(default_factory=list)
     _console: Console | None = None
+    _overload: Overload = field(init=False)
 
     @property
     def job(self) -> Job:
@@ -149,6 +166,7 @@ class Run:
         self._entered |= fresh if made is self.made else dict.fromkeys(fresh.keys() - self.job.asked.keys(), first)
         self._begun |= made.taken.begun
         self.made = made
+        self._overload = self._overload_of(made)
         letters = observed(build(made.spec, made.plans, made.job.frames, rows=made.job.rows))
         writer = letters.writeStream.foreachBatch(self.on_batch)
         writer = writer.queryName(query_name(made.job.asked, made.checkpoint.path))
@@ -162,6 +180,19 @@ class Run:
         finally:
             self._starting = False
 
+    def _overload_of(self, made: Prepared) -> Overload:
+        """Who may lose rows, and how fast the run has to be; it goes on as fast as the batch before."""
+        names = {n: q.signature for n, q in made.job.queries.items()}
+        asked = {n: made.job.asked[n].bound for n in names}
+        read = {n: tuple(Scanned(*s) for s in spans(query)) for n, query in asked.items()}
+        known = [(signature, read[n], asked[n].options) for n, signature in names.items()]
+        seconds = interval(self.trigger, made.job)
+        rules = policies(known)
+        pace = None if seconds is None else Pace(seconds)
+        found = Overload(made.checkpoint.store, rules, pace, harvested_joins(made.spec, rules))
+        found.resume(made.spec.resumed.batch)
+        return found
+
     def add(self, query: StandingQuery) -> None:
         """Take up a query while data flows, between two batches: nothing is lost or repeated.
 
@@ -174,6 +205,12 @@ class Run:
         """
         with self._change():
             job = with_query(self.job, query)
+            interval(self.trigger, job)
+            if self._metrics is not None and self._metrics.shed and query.asked.bound.options.shed == "never":
+                log.warning(
+                    "query %s: rows were left out before it came, which it lacks where it shares windows with others, "
+                    "until these have passed", query.name,
+                )  # fmt: skip
             check(read_checkpoint(self.made.checkpoint.path), job.streams, job.shards, sources_are_named(job.spark))
             self._restart(job)
             self._gone.pop(query.name, None)
@@ -307,6 +344,8 @@ class Run:
         began = time.monotonic()
         if self.budget is not None:
             self.budget.decide(self.spec, batch_id)
+        if self.spec.sheds:
+            self._overload.decide(batch_id)
         outlets = [o for _, mine in by_priority(self.spec, enumerate(self.spec.outlets)) for o in mine]
         for outlet in outlets:
             discard(outlet, batch_id)
@@ -360,7 +399,17 @@ class Run:
         names = {n: q.signature for n, q in made.job.queries.items()}
         if self._metrics is not None:
             self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}
-        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices)
+        rows = {s: found[s].rows if s in found else 0 for s in names.values()}
+        brought = {
+            v.op.stream.name: float(vertices[v.id].rows_out)
+            for v in made.spec.graph.vertices
+            if isinstance(v.op, Source) and v.id in vertices
+        }
+        gave = {s: float(found[s].results) for s in rows if s in found}
+        traffic = Traffic(rows, brought, gave)
+        self._overload.done(batch_id, began, time.monotonic(), traffic, harvest_counts(reports))
+        shares = {s: self._overload.answer(s) for s in rows}
+        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
         report_to_log(self._metrics)

@@ -87,6 +87,8 @@ class PipelineSpec:
     sent: frozenset[int] = frozenset()
     budgeted: bool = False
     """Whether queries may wait (``spark.due``)."""
+    sheds: bool = False
+    """Whether the driver decides for each batch what it leaves out (``overload``)."""
     starts: tuple[int, ...] = ()
     """Processing times (microseconds) at which runs of the pipeline began, where ``timed`` (see ``starts``)."""
 

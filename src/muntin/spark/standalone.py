@@ -56,7 +56,13 @@ def result_frame(
     """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs, which
     count what they do in the tally."""
     query = asked.plan(Places(), Statistics())
-    if not all_streaming(frames, query.streams):
+    live = all_streaming(frames, query.streams)
+    if live and asked.bound.options.shed != "never":
+        raise ConfigError(
+            f"query {name!r} has shed={asked.bound.options.shed!r}: what a batch leaves out is decided by the run of "
+            'session.start(...), which to_df() has none of; use query.write(...) with it, or shed="never"'
+        )
+    if not live:
         spec, plans = plan_pipeline(query.streams, {name: query}, shards, partitions)
         tally = Tally(spark)
         return build(spec, plans, frames, tally), tally

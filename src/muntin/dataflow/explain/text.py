@@ -8,6 +8,7 @@ from itertools import groupby
 from muntin.core.spans import span_text
 from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, Result, VertexRecord, level_name
 from muntin.engine.meter import Counter, Meter
+from muntin.optimizer.shedding import scans
 
 
 def query_lines(record: Explained) -> Iterator[str]:
@@ -23,8 +24,20 @@ def query_lines(record: Explained) -> Iterator[str]:
     strategy = record.query.options.strategy
     others = ", ".join(f"{s} {_count(c)}" for s, c in record.costs.items() if s != strategy)
     yield f"  estimated cost: {_count(record.costs[strategy])} steps/s under strategy {strategy} ({others})"
+    if record.query.options.shed != "never":
+        yield f"  under overload: {_shed(record)}"
     yield ""
     yield from graph_lines(record.graph)
+
+
+def _shed(record: Explained) -> str:
+    """What a live run may leave out, and for how long it may not."""
+    options = record.query.options
+    what = "rows of " + ", ".join(dict.fromkeys(scans(record.query)))
+    if options.shed == "harvest":
+        what = f"parts of the windows of joins, then {what}"
+    floor = f", at least {options.quality:.0%} is kept" if options.quality else ""
+    return f"{what} are left out (shed={options.shed}{floor}, priority {options.priority}); answers are then a part"
 
 
 def graph_lines(record: GraphRecord) -> Iterator[str]:

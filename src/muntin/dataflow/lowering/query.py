@@ -29,6 +29,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
+from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.lowering.negation import Negation
 from muntin.dataflow.lowering.nodes import (
     cannot_cancel,
@@ -61,6 +62,7 @@ from muntin.operators.sub_windows import SubWindows
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
+from muntin.optimizer.shedding import check_shed
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Agg, Call, Column, Expr, pair
 from muntin.plan.nodes import (
@@ -94,7 +96,14 @@ def lower(query: BoundQuery, places: Places | None = None, known: Statistics | N
 
     Raises UnsupportedError for what no operator does yet.
     """
+    if query.options.shed != "never":
+        check_shed(query)
     found = _Lowering(query, Places() if places is None else places, known or Statistics()).run()
+    if query.options.shed == "harvest" and not any(harvestable(found.graph, v) for v in range(len(found.vertices))):
+        raise UnsupportedError(
+            "shed='harvest' reads parts of the windows of a join, and this query has none of windows of time "
+            "whose rows leave by themselves; use shed='drop'"
+        )
     counting = any(isinstance(v.op, RowsWindow | FiredWindow) for v in found.vertices)
     if counting and (sampled := next((s.name for s in found.streams if s.sample not in (None, 1)), None)):
         raise UnsupportedError(

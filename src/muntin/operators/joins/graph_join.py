@@ -161,7 +161,7 @@ def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
         bound = frozenset(partial.refs)
         split = task.op.origins is not None
         limit = task.ctx.high if j < i or split else task.ctx.low
-        hop = Hop(task, way_into(task.op, bound, j), limit, (1 if j < i else 0) if split else None)
+        hop = Hop(task, way_into(task.op, bound, j), limit, (1 if j < i else 0) if split else None, i)
         parts: list[Partial] = []
         for block in hop.blocks(partial):
             parts.append(hop.extended(block))
@@ -193,6 +193,8 @@ class Hop:
     way: Way
     limit: int
     tie: int | None = None
+    origin: int = -1
+    """The input whose rows are new."""
 
     @property
     def window(self) -> list[OpenChunk]:
@@ -221,10 +223,19 @@ class Hop:
         lefts, refs, starts, exps = [], [], [], []
         lowest = int(partial.start.min())
         enter = self._enter(partial)
+        harvest, room = self.task.ctx.harvest, self.task.room
+        reading = None if harvest is None else harvest.reading(self.origin, self.way.input, partial.start)
+        parts: dict[int, int] = {}
         for number, chunk in enumerate(self.window):
             if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= self.limit:
                 continue
+            if reading is not None and not reading.wants(chunk.meta):
+                continue
+            before = room.looked
             left, right = enter(chunk)
+            if reading is not None:
+                reading.gave(room.looked - before, 0)
+                parts[number] = reading.part
             start, exp = chunk.times()
             if self.tie is not None:
                 older = start[right] < partial.start[left] + self.tie
@@ -238,7 +249,12 @@ class Hop:
         grown = partial.take(np.concatenate(lefts))
         start, exp = np.concatenate(starts), np.concatenate(exps)
         both = {**grown.refs, self.way.input: Refs.concat(refs)}
-        return self._checked(Partial(both, np.maximum(grown.start, start), np.minimum(grown.exp, exp)))
+        found = self._checked(Partial(both, np.maximum(grown.start, start), np.minimum(grown.exp, exp)))
+        if reading is not None:
+            for number, many in enumerate(np.bincount(found.refs[self.way.input].chunk).tolist()):
+                if many:
+                    reading.found(parts[number], many)
+        return found
 
     def _enter(self, partial: Partial) -> Enter:
         """What finds (combination, row) pairs in a chunk."""

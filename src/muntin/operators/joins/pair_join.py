@@ -100,12 +100,17 @@ def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]
     whole = bool(rows.all())
     h, start, exp = (a if whole else a[rows] for a in chunk.probe_side())
     lowest, place = int(start.min()), np.flatnonzero(rows).astype(np.int32)
+    reading = None if ctx.harvest is None else ctx.harvest.reading(i, 1 - i, start)
     for other in origins.partners:
         if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
             continue
+        if reading is not None and not reading.wants(other.meta):
+            continue
         partner = other.probe_side()
         args = (h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i]
-        left, right, _ = room.found(partial(probe, *args))
+        left, right, looked = room.found(partial(probe, *args))
+        if reading is not None:
+            reading.gave(int(looked), len(left))
         if len(left):
             mine = Picked(chunk.rows, left if whole else place[left])
             yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner)

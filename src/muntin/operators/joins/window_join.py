@@ -27,6 +27,7 @@ from muntin.kernels.keys import columns_equal
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
+from muntin.operators.joins.harvest import Reading
 from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
@@ -167,8 +168,9 @@ def _new_combinations(
     probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
     for j in order:
         begin, found, f_start, f_exp = _candidates(
-            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j], room
-        )
+            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j], room,
+            None if ctx.harvest is None else ctx.harvest.reading(i, j, fresh.start[probing]),
+        )  # fmt: skip
         monitor.hop(frozenset([i, *parts]), j, len(probing), len(f_start))
         left, right = extend((origin, start, exp), (begin, f_start, f_exp))
         room.check(len(left))
@@ -183,7 +185,13 @@ def _new_combinations(
 
 
 def _candidates(
-    fresh: Fresh, probing: Ints, window: list[OpenChunk], limit: int, fifo: bool, room: Room
+    fresh: Fresh,
+    probing: Ints,
+    window: list[OpenChunk],
+    limit: int,
+    fifo: bool,
+    room: Room,
+    reading: Reading | None = None,
 ) -> tuple[Ints, Refs, Ints, Ints]:
     """Partners of the ``probing`` origins in one window: (begin by origin, rows, start, exp), sorted by origin."""
     side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
@@ -193,9 +201,13 @@ def _candidates(
     for number, chunk in enumerate(window):
         if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
             continue
+        if reading is not None and not reading.wants(chunk.meta):
+            continue
         other = chunk.probe_side()
         find = partial(probe, side, other, chunk.directory(), limit, fifo)
-        left, right, _ = room.found(find, before=sum(len(s) for s in starts))
+        left, right, looked = room.found(find, before=sum(len(s) for s in starts))
+        if reading is not None:
+            reading.gave(int(looked), len(left))
         origins.append(probing[left])
         refs.append(Refs(np.full(len(right), number, np.int64), right.astype(np.int64)))
         starts.append(other[1][right])

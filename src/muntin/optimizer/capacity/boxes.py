@@ -89,18 +89,24 @@ def knapsack(gains: Sequence[float], works: Sequence[float], capacity: float) ->
 
 
 def exchanged(
-    output: Polynomial, work: Polynomial, n: int, capacity: float, used: Sequence[bool] | None = None
+    output: Polynomial,
+    work: Polynomial,
+    n: int,
+    capacity: float,
+    used: Sequence[bool] | None = None,
+    precision: float = 1e-7,
 ) -> Shares:
     """Shares in (0, 1] (1 of what is not ``used``) with ``work`` = ``capacity``: no exchange between two of them gives
     more ``output``.
 
     Both grow with each share. The best there is where output is one monomial and work a posynomial (a logarithm of the
-    shares makes it convex): windows of time alone. Else the best near equal shares.
+    shares makes it convex): windows of time alone. Else the best near equal shares. ``precision``: relative,
+    of a share.
     """
     which = [i for i in range(n) if used is None or used[i]]
     shares = _lowered(work, [1.0] * n, which, capacity)
     step = 1.0
-    while step > 1e-7:
+    while step > precision:
         better = False
         for i, j in permutations(which, 2):
             tried = list(shares)

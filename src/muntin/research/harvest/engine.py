@@ -96,7 +96,7 @@ def drop_shares(load: Workload, budget: float, base: float = 1.0) -> tuple[float
 
     if work((1.0,) * load.m) <= budget:
         return (1.0,) * load.m
-    return exchanged(lambda x: scaled(x).total(sigma.full)[1], work, load.m, budget)
+    return exchanged(lambda x: scaled(x).total(sigma.full)[1], work, load.m, budget, precision=1e-3)
 
 
 @dataclass

@@ -1,0 +1,286 @@
+"""What a batch leaves out under overload: decided by the driver before the batch runs, read by its tasks, and kept.
+
+A file a batch beside the store, written once: a batch that runs again (a retry, a crash of the driver) finds it and
+leaves out the same rows. ``engine.pace`` says how much can be afforded, from rows and seconds of the batches before.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import prod
+from typing import Any, get_args
+
+from muntin.core.errors import ConfigError, StoreError
+from muntin.core.time import SECOND
+from muntin.dataflow.harvestable import harvestable
+from muntin.engine.boxes import Scanned, stream_shares
+from muntin.engine.harvesting import Learned, to_json
+from muntin.engine.pace import Load, Measured, Pace, shares
+from muntin.operators.joins.harvest import PARTS, Counts
+from muntin.plan.windows import QueryOptions, Shed
+from muntin.spark import files
+from muntin.spark.spec import PipelineSpec
+
+log = logging.getLogger("muntin")
+
+NAME = ".shed"
+"""Directory of the decisions, in the store."""
+
+KEPT = 20
+"""Decisions that stay, newest first: more than versions that a retry can ask for."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a batch leaves out. ``shares``: by signature of the query, the share of the rows of each of its streams that
+    is admitted. ``harvest``: by id of a join, the parts of its windows that are read (``harvesting.to_json``; {}: all,
+    and counted); ``explored``: the part that all of these read beside. ``fractions``: by signature, how much of its
+    work a query does; ``answers``: the share of its answer that this is estimated to give."""
+
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    pace: Mapping[str, Any] = field(default_factory=dict)
+    harvest: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    explored: int | None = None
+    fractions: Mapping[str, float] = field(default_factory=dict)
+    answers: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, signature: str) -> Mapping[str, float]:
+        """What a query gets; {}: everything."""
+        return self.shares.get(signature, {})
+
+
+def path_of(store: str, batch: int) -> str:
+    """Where a batch's decision is."""
+    return files.join(store, NAME, f"{batch:010d}.json")
+
+
+def read_decision(store: str, batch: int) -> Decision | None:
+    """The decision of a batch; None where there is none. Raises StoreError for a damaged one."""
+    path = path_of(store, batch)
+    raw = files.read(path)
+    if raw is None:
+        return None
+    try:
+        value = json.loads(raw)
+        body = value["body"]
+        whole = zlib.crc32(body.encode()) == value["checksum"]
+        found = Decision(**json.loads(body)) if whole else None
+    except (ValueError, KeyError, TypeError) as e:
+        raise StoreError(f"{path} is damaged ({e}); restore the checkpoint") from None
+    if found is None:
+        raise StoreError(f"{path} fails its checksum: it was changed or damaged; restore the checkpoint")
+    return found
+
+
+def write_decision(store: str, batch: int, decision: Decision) -> None:
+    """Keep a decision, in one atomic step, and let go of old ones."""
+    path = path_of(store, batch)
+    body = json.dumps(asdict(decision))
+    files.make_dirs(files.join(store, NAME))
+    files.write_atomically(path, json.dumps({"checksum": zlib.crc32(body.encode()), "body": body}).encode())
+    files.delete(path_of(store, batch - KEPT))
+
+
+def newest_decision(store: str, before: int) -> Decision | None:
+    """The newest decision of a batch up to ``before``; None where there is none."""
+    there = [int(n.split(".")[0]) for n in files.names(files.join(store, NAME)) if n.endswith(".json")]
+    batches = [b for b in there if b <= before]
+    return read_decision(store, max(batches)) if batches else None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Of the queries of one signature: the streams that they scan (each as often), and what they agree to."""
+
+    scans: tuple[Scanned, ...]
+    shed: Shed
+    floor: float
+    priority: int
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """What it scans, each stream as often."""
+        return tuple(s.stream for s in self.scans)
+
+    @property
+    def sheds(self) -> bool:
+        """Whether anything may be left out."""
+        return self.shed != "never"
+
+
+def policies(asked: Sequence[tuple[str, tuple[Scanned, ...], QueryOptions]]) -> dict[str, Policy]:
+    """By signature, from (signature, scans, options) of each query: those that share one lose no more than the
+    strictest of them allows."""
+    found: dict[str, Policy] = {}
+    for signature, scans, options in asked:
+        own = Policy(scans, options.shed, options.quality, options.priority)
+        if (known := found.get(signature)) is not None:
+            strictest = min(known.shed, own.shed, key=get_args(Shed).index)
+            own = Policy(scans, strictest, max(known.floor, own.floor), max(known.priority, own.priority))
+        found[signature] = own
+    return found
+
+
+def interval_of(trigger: int | None, tau: int | None, once: bool) -> float | None:
+    """Seconds in which a batch is to be done, from the trigger or ``tau`` (microseconds); None: nothing is shed, a run
+    over what is there now has the time that it takes. Raises ConfigError where neither is given."""
+    if once:
+        return None
+    if trigger is None and tau is None:
+        raise ConfigError(
+            'a query may shed, but nothing says how long a batch may take: give session.start(trigger="10 '
+            'seconds") or Session(tau=...), or shed="never"'
+        )
+    return min(x for x in (trigger, tau) if x is not None) / SECOND
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a batch brought: by signature ``rows`` of the query's streams and ``results``, by stream ``rates``, its
+    rows; kept as rows and results a second (results: were nothing left out)."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+    results: Mapping[str, float] = field(default_factory=dict)
+
+
+SMALLEST = 0.125
+"""Fraction of a join's work below which rows are dropped, too: taking a row in costs something, whatever it meets."""
+
+
+@dataclass(frozen=True)
+class HarvestedJoin:
+    """A join that only queries use which let it harvest: how many ``inputs`` it has, and their signatures."""
+
+    inputs: int
+    users: tuple[str, ...]
+
+
+def harvested_joins(spec: PipelineSpec, policies: Mapping[str, Policy]) -> dict[str, HarvestedJoin]:
+    """By id, the joins whose windows may be read in part."""
+    found = {}
+    for number, v in enumerate(spec.graph.vertices):
+        users = tuple(spec.signatures[q] for q in sorted(spec.graph.used_by[number]))
+        if all(policies[u].shed == "harvest" for u in users) and (inputs := harvestable(spec.graph, number)):
+            found[v.id] = HarvestedJoin(inputs, users)
+    return found
+
+
+def count_harvest(into: dict[str, int], vertex: str, counts: Counts) -> None:
+    """Note in a report what parts of windows gave to a join."""
+    for (i, j, part), numbers in counts.items():
+        for which, number in enumerate(numbers):
+            name = f"{_HARVEST} {vertex} {i} {j} {part} {which}"
+            into[name] = into.get(name, 0) + number
+
+
+def harvest_counts(reports: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, Counts]:
+    """By id of the join, what all tasks noted."""
+    found: dict[str, dict[tuple[int, int, int], list[int]]] = {}
+    for values in (v for report in reports for v in report.values()):
+        for name, number in values.items():
+            if name.startswith(f"{_HARVEST} "):
+                _, vertex, i, j, part, which = name.split()
+                found.setdefault(vertex, {}).setdefault((int(i), int(j), int(part)), [0, 0, 0])[int(which)] += number
+    return {v: {key: (n[0], n[1], n[2]) for key, n in counts.items()} for v, counts in found.items()}
+
+
+_HARVEST = "harvest"
+"""First word of these names in a report."""
+
+
+@dataclass
+class Overload:
+    """The driver's side of one run. ``pace``: None where nothing may be shed; ``joins``: by id, those that harvest."""
+
+    store: str
+    policies: Mapping[str, Policy]
+    pace: Pace | None
+    joins: Mapping[str, HarvestedJoin] = field(default_factory=dict)
+    learned: dict[str, Learned] = field(default_factory=dict)
+    current: Decision = field(default_factory=Decision)
+    _measured: Traffic = field(default_factory=Traffic)
+    _before: float | None = None
+
+    def resume(self, next_batch: int) -> None:
+        """Go on with the pace that the last batch left."""
+        if self.pace is not None and (last := newest_decision(self.store, next_batch)) is not None and last.pace:
+            known = Pace.of_json(last.pace)
+            self.pace = Pace(self.pace.interval, known.capacity, fraction=known.fraction)
+
+    def decide(self, batch: int) -> None:
+        """Before the tasks of a batch run: what was decided for it already, else by what was measured so far."""
+        kept = read_decision(self.store, batch)
+        if kept is None:
+            kept = Decision() if self.pace is None else self._decided(batch, self.pace)
+            write_decision(self.store, batch, kept)
+        self.current = kept
+
+    def _decided(self, batch: int, pace: Pace) -> Decision:
+        fractions = self._fractions(pace.fraction)
+        admitted: dict[str, dict[str, float]] = {}
+        answers = dict.fromkeys(self.policies, 1.0)
+        for signature, policy in self.policies.items():
+            fraction = fractions[signature]
+            share = min(1.0, fraction / SMALLEST) if policy.shed == "harvest" else fraction
+            if policy.sheds and share < 1:
+                floor = policy.floor if policy.shed == "drop" else 0.0
+                results = self._measured.results.get(signature, 0.0)
+                own = stream_shares(policy.scans, self._measured.rates, results, share, floor)
+                admitted[signature] = own
+                answers[signature] = prod(own[s] for s in policy.streams)
+        harvest, done = {}, dict[str, float]()
+        for id, join in self.joins.items():
+            fraction = max(SMALLEST, *(fractions[u] for u in join.users))
+            setting = self.learned.setdefault(id, Learned(join.inputs)).setting(fraction)
+            harvest[id] = to_json(setting.parts)
+            for user in join.users:
+                answers[user] *= setting.share
+                done[user] = max(done.get(user, 0.0), setting.work)
+        for user, work in done.items():  # what is really done may be less than there is time for, or more
+            fractions[user] = work * max(admitted.get(user, {"": 1.0}).values())
+        return Decision(admitted, pace.to_json(), harvest, batch % PARTS, fractions, answers)
+
+    def _fractions(self, fraction: float) -> dict[str, float]:
+        """How much of its work each query does."""
+        loads = [
+            Load(max(1, self._measured.rows.get(s, 1)), p.sheds, p.floor, p.priority) for s, p in self.policies.items()
+        ]
+        found = shares(fraction, loads) if fraction < 1 else (1.0,) * len(loads)
+        return dict(zip(self.policies, found, strict=True))
+
+    def answer(self, signature: str) -> float:
+        """The share of a query's answer that the batch is estimated to give."""
+        own = self.current.answers.get(signature)
+        if own is None:  # decided otherwise: a result has a row of each scan
+            own = prod(self.current.of(signature).get(s, 1.0) for s in self.policies[signature].streams)
+        return own
+
+    def done(self, batch: int, began: float, ended: float, traffic: Traffic, counted: Mapping[str, Counts]) -> None:
+        """After a batch: when it began and ended (seconds), what came and what came out, and what parts of windows
+        gave."""
+        for id, counts in counted.items():
+            if id in self.joins:
+                self.learned.setdefault(id, Learned(self.joins[id].inputs)).add(counts)
+        before, self._before = self._before, began
+        if self.pace is None:
+            return
+        rows = traffic.rows
+        whole = sum(rows.values())
+        kept = sum(n * self.current.fractions.get(s, 1.0) for s, n in rows.items())
+        period = self.pace.interval if before is None else began - before
+        full = {s: n / max(self.answer(s), 1e-3) / period for s, n in traffic.results.items()}
+        self._measured = Traffic(rows, {s: n / period for s, n in traffic.rates.items()}, full)
+        was = self.pace.fraction
+        self.pace = self.pace.after(Measured(whole, period, kept / whole if whole else 1.0, ended - began))
+        if self.pace.fraction < 1 <= was:
+            log.warning(
+                "batch %d took %.1f s of %.1f: from now on a part of the input is left out (%.1f %% kept)",
+                batch, ended - began, self.pace.interval, 100 * self.pace.fraction,
+            )  # fmt: skip
+        elif was < 1 <= self.pace.fraction:
+            log.warning("batch %d: all input is taken in again from now on", batch)

@@ -1,0 +1,239 @@
+"""What a pipeline leaves out under overload: how much, whose, and always the same rows."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from muntin.core.errors import UnsupportedError
+from muntin.core.schema import Schema
+from muntin.core.time import SECOND
+from muntin.cql.binder import bind
+from muntin.cql.options import query_options
+from muntin.dataflow.explain import explain_as
+from muntin.dataflow.harvestable import harvestable
+from muntin.dataflow.planner import plan_query
+from muntin.engine.harvesting import Learned, added, of_json, to_json
+from muntin.engine.meter import Meter
+from muntin.engine.pace import LEAST, Load, Measured, Pace, shares
+from muntin.engine.valve import Valve
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.harvest import PARTS, part_of
+from muntin.optimizer.shedding import scans
+from muntin.plan.catalog import Catalog, Stream
+
+STREAMS = Catalog(
+    tuple(
+        Stream(n, Schema.of(ts=pa.int64(), k=pa.int64(), v=pa.int64(), n=pa.int64()), "ts", ts_unit=SECOND, order=i)
+        for i, n in enumerate("ab")
+    )
+)
+JOIN = "SELECT a.k, a.n, b.n AS w FROM a [RANGE 20 SECONDS], b [RANGE 10 SECONDS] WHERE a.k = b.k"
+
+
+def batches(seed: int, n: int = 6, rows: int = 60, seconds: int = 10) -> list[dict[str, pa.Table]]:
+    rng = random.Random(seed)
+    found = []
+    for b in range(n):
+        each = {}
+        for name in "ab":
+            ts = sorted(rng.randrange(b * seconds, (b + 1) * seconds) for _ in range(rows))
+            k, v = ([rng.randrange(most) for _ in ts] for most in (8, 1000))
+            each[name] = pa.table({"ts": ts, "k": k, "v": v, "n": range(b * rows, (b + 1) * rows)})
+        found.append(each)
+    return found
+
+
+def rows_of(text: str, valve: Valve | None, seed: int, shards: int = 2) -> Counter[tuple[object, ...]]:
+    pipeline = LocalPipeline(plan_query(bind(text, STREAMS, query_options({"shed": "drop"}))), shards)
+    pipeline.valve = valve
+    found: Counter[tuple[object, ...]] = Counter()
+    for batch in batches(seed):
+        found.update(tuple(r.values()) for r in pipeline.push(batch).to_pylist())
+    found.update(tuple(r.values()) for r in pipeline.finish().to_pylist())
+    return found
+
+
+@pytest.mark.parametrize("text", [JOIN, f"Istream({JOIN})", "SELECT k, n FROM a [RANGE 5 SECONDS] WHERE v > 300"])
+def test_what_is_left_is_a_part_of_the_exact_answer(text: str) -> None:
+    exact = rows_of(text, None, 1)
+    less = rows_of(text, Valve({}, [{"a": 0.5, "b": 0.5}]), 1)
+    least = rows_of(text, Valve({}, [{"a": 0.2, "b": 0.5}]), 1)
+    assert 0 < least.total() < less.total() < exact.total()
+    assert least <= less <= exact
+    assert rows_of(text, Valve({}, [{"a": 0.2, "b": 0.5}]), 1, shards=5) == least
+
+
+def test_the_share_of_a_join_is_the_product() -> None:
+    exact, kept = (
+        sum(rows_of(JOIN, v, s).total() for s in range(4)) for v in (None, Valve({}, [{"a": 0.5, "b": 0.4}]))
+    )
+    assert kept / exact == pytest.approx(0.2, abs=0.05)
+    assert scans(bind(JOIN, STREAMS)) == ("a", "b")
+
+
+def test_who_shares_an_operator_gets_as_much_as_the_strictest() -> None:
+    valve = Valve({"a": 0.5}, [{"a": 0.5}, {"a": 0.2, "b": 0.1}, {}])
+    assert valve.share("a", (0, 1)) == 0.25 and valve.share("a", (1, 2)) == 0.5 and valve.share("b", (1,)) == 0.1
+    assert valve.share("b", (0, 1)) == 1 and Valve().share("a", (0,)) == 1
+    assert valve.sampled == {"a": 0.1, "b": 0.1} and Valve().sampled == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT COUNT(*) FROM a [RANGE 5 SECONDS]", "an aggregate"),
+        ("SELECT k FROM a [ROWS 5]", "window of rows on a"),
+        ("SELECT DISTINCT k FROM a [RANGE 5 SECONDS]", "DISTINCT"),
+        (
+            "SELECT k FROM a [RANGE 5 SECONDS] WHERE NOT EXISTS (SELECT 1 FROM b [RANGE 5 SECONDS] WHERE b.k = a.k)",
+            "EXISTS",
+        ),
+    ],
+)
+def test_what_would_be_wrong_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UnsupportedError, match=words):
+        plan_query(bind(text, STREAMS, query_options({"shed": "drop"})))
+
+
+def test_rows_are_shared_out_by_floors_and_priorities() -> None:
+    never, low, high = Load(100, False), Load(100, True, 0.1), Load(100, True, 0.1, priority=1)
+    assert shares(1.0, (never, low, high)) == pytest.approx((1, 1, 1))
+    assert shares(0.7, (never, low, high)) == pytest.approx((1, 0.1, 1))
+    assert shares(0.5, (never, low, high)) == pytest.approx((1, 0.1, 0.4))
+    assert shares(0.1, (never, low, high)) == pytest.approx((1, 0.1, 0.1))
+    assert shares(0.5, (Load(100, True), Load(100, True))) == pytest.approx((0.5, 0.5))
+    assert shares(0.5, (Load(100, True, 0.9), Load(100, True))) == pytest.approx((0.9, 0.1))
+    assert shares(0.0, (Load(100, True),)) == (LEAST,)
+
+
+def simulated(rates: list[float], work: float, power: float, fixed: float = 0.3, interval: float = 2.0) -> list[Pace]:
+    """Batches over input of these rates (rows a second while each batch runs); a batch takes ``fixed`` and ``work``
+    seconds for an interval's rows at 100 rows a second, to the power of what is admitted."""
+    pace, found, period = Pace(interval), [], interval
+    for rate in rates:
+        rows = rate * period
+        seconds = fixed + work * (rows * pace.fraction / (100 * interval)) ** power
+        pace = pace.after(Measured(rows, period, pace.fraction, seconds))
+        found.append(pace)
+        period = max(interval, seconds)
+    return found
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_lag_stays_bounded_at_three_times_the_capacity_and_ends_with_it(power: float) -> None:
+    fits = 100 * ((0.8 * 2 - 0.3) / 1.2) ** (1 / power)
+    found = simulated([0.95 * fits] * 5 + [3 * fits] * 40 + [0.9 * fits] * 4, 1.2, power)
+    assert all(p.fraction == 1 for p in found[:5])
+    kept = [p.fraction for p in found[20:45]]
+    assert min(kept) > 0.15 and max(kept) < 0.5
+    assert sum(kept) / len(kept) == pytest.approx(1 / 3, abs=0.08)
+    assert found[46].fraction == 1  # within two batches of the return
+
+
+def test_warm_up_and_empty_batches_are_not_judged() -> None:
+    pace = Pace(1.0).after(Measured(100, 1, 1, 60)).after(Measured(100, 1, 1, 60))
+    assert pace.fraction == 1
+    assert pace.after(Measured(0, 1, 1, 60)).fraction == 1
+    slow = pace.after(Measured(100, 1, 1, 4))
+    assert slow.fraction < 0.1 and slow.capacity < 20
+    assert Pace.of_json(slow.to_json()) == slow and math.isinf(Pace.of_json(Pace(1.0).to_json()).capacity)
+
+
+JOIN3 = (
+    "SELECT a.n, b.n AS w, c.n AS x FROM a [RANGE 20 SECONDS], b [RANGE 20 SECONDS], a c [RANGE 20 SECONDS] "
+    "WHERE a.k = b.k AND b.k = c.k AND a.v < 500 AND c.v >= 900"
+)
+NEAR = "SELECT a.n, b.n AS w FROM a [RANGE 20 SECONDS], b [RANGE 20 SECONDS] WHERE ABS(a.v - b.v) <= 20"
+
+
+Chosen = dict[tuple[int, int], frozenset[int]]
+
+
+def harvested(text: str, chosen: Chosen | None, shards: int = 2) -> LocalPipeline:
+    pipeline = LocalPipeline(plan_query(bind(text, STREAMS, query_options({"shed": "harvest"}))), shards)
+    joins = [v for v in range(len(pipeline.graph.vertices)) if harvestable(pipeline.graph, v)]
+    assert len(joins) == 1
+    if chosen is not None:
+        pipeline.valve = Valve(harvested={joins[0]: chosen})
+    return pipeline
+
+
+@pytest.mark.parametrize("text", [JOIN, JOIN3, NEAR])
+def test_a_harvested_join_gives_a_part_and_reads_less(text: str) -> None:
+    def answer(chosen: Chosen | None) -> tuple[Counter[tuple[object, ...]], int]:
+        pipeline = harvested(text, chosen)
+        pipeline.meter = meter = Meter()
+        found: Counter[tuple[object, ...]] = Counter()
+        for batch in batches(1, n=40, rows=20, seconds=2):
+            found.update(tuple(r.values()) for r in pipeline.push(batch).to_pylist())
+        return found, sum(c.looked for c in meter.counters.values())
+
+    m = 3 if text == JOIN3 else 2
+    ways = [(i, j) for i in range(m) for j in range(m) if i != j]
+    exact, all_looked = answer(None)
+    young, looked = answer(dict.fromkeys(ways, frozenset(range(4))))
+    assert 0 < young.total() < exact.total() and young <= exact
+    assert looked < all_looked
+    assert answer(dict.fromkeys(ways, frozenset(range(PARTS))))[0] == exact
+    assert answer(dict.fromkeys(ways, frozenset()))[0] == Counter()
+
+
+@pytest.mark.parametrize("condition", ["a.k = b.k", "(a.k - b.k) * (a.k - b.k) < 1"])
+def test_the_driver_learns_where_partners_are_and_reads_those_parts(condition: str) -> None:
+    text = f"SELECT a.v, b.v AS w FROM a [RANGE 40 SECONDS], b [RANGE 40 SECONDS] WHERE {condition}"
+    pipeline, learned, exact, found = harvested(text, {}, 1), Learned(2), 0, 0
+    watched = LocalPipeline(pipeline.query, 1)
+    (join,) = (v for v in range(len(pipeline.graph.vertices)) if harvestable(pipeline.graph, v))
+    for b in range(90):
+        ts = [b] * 20
+        batch = {  # partners of a row of a are 20 s older in b
+            "a": pa.table({"ts": ts, "k": [b * 20 + n for n in range(20)], "v": ts, "n": ts}),
+            "b": pa.table({"ts": ts, "k": [(b + 20) * 20 + n for n in range(20)], "v": ts, "n": ts}),
+        }
+        setting = learned.setting(0.25 if b > 50 else 1.0)
+        pipeline.valve = Valve(harvested={join: setting.parts}, explored=b % PARTS)
+        if b > 50:
+            exact += watched.push(batch).num_rows
+            found += pipeline.push(batch).num_rows
+            assert setting.share > 0.9 and len(setting.parts[0, 1]) < PARTS and setting.work < 0.5
+        else:
+            watched.push(batch)
+            pipeline.push(batch)
+        learned.add(added(counts for _, counts in pipeline.harvested))
+        pipeline.harvested.clear()
+    assert exact > 500 and found > 0.8 * exact
+
+
+def test_what_a_driver_knows_is_plain_data() -> None:
+    parts = {(0, 1): frozenset((3, 1)), (1, 0): frozenset[int]()}
+    assert to_json(parts) == {"0,1": [1, 3], "1,0": []} and of_json(to_json(parts)) == parts
+    meta = {"min_start": 0, "max_start": 10, "min_exp": 160, "max_exp": 170}
+    assert [part_of(meta, t) for t in (0, 5, 15, 85, 165, 999)] == [0, 0, 1, 8, 15, 15]
+    assert part_of({**meta, "max_exp": 2**63 - 1}, 99) == 0
+    assert Learned(2).setting(0.1).parts == {}
+
+
+def test_explain_says_what_may_be_left_out() -> None:
+    bound = bind(JOIN, STREAMS, query_options({"shed": "harvest", "quality": 0.1}))
+    text = explain_as("text", bound, plan_query(bound))
+    assert "under overload: parts of the windows of joins, then rows of a, b are left out" in text
+    assert "at least 10% is kept" in text and "under overload" not in explain_as(
+        "text", bind(JOIN, STREAMS), plan_query(bound)
+    )
+    with pytest.raises(UnsupportedError, match="none of windows of time"):
+        plan_query(bind("SELECT k FROM a [RANGE 5 SECONDS]", STREAMS, query_options({"shed": "harvest"})))
+
+
+def test_where_leaving_out_rows_does_not_help_few_are() -> None:
+    pace, period = Pace(1.0), 1.0
+    for _ in range(30):  # a batch takes two intervals whatever it does, and little more with rows
+        rows = 100 * period
+        seconds = 2.0 + 0.001 * rows * pace.fraction
+        pace = pace.after(Measured(rows, period, pace.fraction, seconds))
+        period = max(1.0, seconds)
+    assert pace.fraction > 0.25

@@ -1,0 +1,136 @@
+"""What the driver decides before a batch, without Spark: kept, found again, shared out among queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from muntin.core.errors import ConfigError, StoreError
+from muntin.engine.boxes import Scanned, stream_shares
+from muntin.engine.pace import Pace
+from muntin.plan.windows import QueryOptions
+from muntin.spark.overload import (
+    KEPT,
+    SMALLEST,
+    Decision,
+    HarvestedJoin,
+    Overload,
+    Policy,
+    Traffic,
+    count_harvest,
+    harvest_counts,
+    interval_of,
+    newest_decision,
+    path_of,
+    policies,
+    read_decision,
+    write_decision,
+)
+
+AB = (Scanned("a", 10.0), Scanned("b", 10.0))
+RULES = {"d": Policy(AB, "drop", 0.2, 0), "n": Policy(AB[:1], "never", 0.0, 0)}
+
+
+def test_a_decision_is_made_once(tmp_path: Path) -> None:
+    store = str(tmp_path)
+    first = Overload(store, RULES, Pace(1.0, fraction=0.75, capacity=10.0), _measured=Traffic({"d": 100, "n": 100}))
+    first.decide(7)
+    assert first.current.of("d") == {"a": pytest.approx(0.5), "b": pytest.approx(0.5)} and first.current.of("n") == {}
+    assert first.answer("d") == pytest.approx(0.25) and first.answer("n") == 1
+    again = Overload(store, RULES, Pace(1.0))
+    again.decide(7)
+    assert again.current == first.current
+    again.resume(8)
+    assert again.pace is not None and (again.pace.fraction, again.pace.capacity) == (0.75, 10.0)
+    once = Overload(store, RULES, None)
+    once.resume(8)
+    once.decide(8)
+    assert once.current == Decision() == read_decision(store, 8) and once.pace is None
+
+
+def test_floors_are_kept(tmp_path: Path) -> None:
+    found = Overload(
+        str(tmp_path), RULES, Pace(1.0, fraction=0.01, capacity=1.0), _measured=Traffic({"d": 100, "n": 100})
+    )
+    found.decide(0)
+    assert found.current.of("d")["a"] == 0.2 and found.current.fractions == {"d": 0.2, "n": 1.0}
+
+
+def test_a_join_harvests_down_to_an_eighth_and_drops_below(tmp_path: Path) -> None:
+    rules = {"h": Policy(AB, "harvest", 0.0, 0)}
+    joins = {"v": HarvestedJoin(2, ("h",))}
+    found = Overload(str(tmp_path), rules, Pace(1.0, fraction=0.5, capacity=10.0), joins, _measured=Traffic({"h": 100}))
+    found.decide(0)
+    assert found.current.of("h") == {} and found.current.harvest == {"v": {}} and found.current.explored == 0
+    found.pace = Pace(1.0, fraction=SMALLEST / 2, capacity=1.0)
+    found.decide(17)
+    assert found.current.of("h")["a"] == pytest.approx(0.5) and found.current.explored == 1
+    assert found.answer("h") == pytest.approx(0.25)
+
+
+def test_a_slow_batch_sheds_and_a_return_restores(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = Overload(str(tmp_path), {"d": Policy(AB[:1], "drop", 0.0, 0)}, Pace(2.0))
+    shown = []
+    for batch in range(14):
+        found.decide(batch)
+        kept = found.current.fractions.get("d", 1.0)
+        shown.append(kept)
+        rows = 3000 if 4 <= batch < 10 else 900
+        seconds = 0.2 + rows * kept / 1000
+        found.done(batch, 2.0 * batch, 2.0 * batch + seconds, Traffic({"d": rows}), {})
+    assert shown[:5] == [1.0] * 5 and all(0.2 < s < 0.7 for s in shown[5:10])
+    assert shown[11:] == [1.0] * 3
+    assert "left out (" in caplog.text and "taken in again" in caplog.text
+
+
+def test_boxes_are_where_they_cost_least() -> None:
+    fast = stream_shares(AB, {"a": 50_000, "b": 10}, 1e6, 0.1)
+    assert fast["b"] == 1 and fast["a"] == pytest.approx(0.1, rel=0.01)
+    even = stream_shares(AB, {"a": 1000, "b": 1000}, 1e6, 0.3)  # results are the work: a share of them is kept
+    assert even["a"] * even["b"] == pytest.approx(0.3, rel=0.05)
+    cheap = stream_shares(AB, {"a": 1000, "b": 1000}, 1.0, 0.3)
+    assert cheap == {"a": pytest.approx(0.3, rel=0.02), "b": pytest.approx(0.3, rel=0.02)}
+    even_floor = {"a": 0.31, "b": 0.31}
+    uniform = {"a": 0.3, "b": 0.3}
+    assert stream_shares(AB, {}, 1.0, 0.3) == uniform
+    assert stream_shares(AB, {"a": 9, "b": 9}, 1.0, 0.3, floor=0.31) == even_floor
+    assert stream_shares((*AB, Scanned("c", None)), {"a": 1, "b": 1, "c": 1}, 1, 0.3) == {**uniform, "c": 0.3}
+    assert stream_shares((AB[0], AB[0]), {"a": 1}, 1, 0.3) == {"a": 0.3}
+
+
+def test_old_and_damaged_decisions(tmp_path: Path) -> None:
+    store = str(tmp_path)
+    for batch in range(KEPT + 3):
+        write_decision(store, batch, Decision(fractions={"x": batch / 100}))
+    assert read_decision(store, 2) is None and read_decision(store, 3) is not None
+    newest = newest_decision(store, 10)
+    assert newest is not None and newest.fractions == {"x": 0.1}
+    assert newest_decision(str(tmp_path / "nowhere"), 10) is None
+    where = Path(path_of(store, 5))
+    where.write_text(where.read_text().replace("0.05", "0.06"))
+    with pytest.raises(StoreError, match="fails its checksum"):
+        read_decision(store, 5)
+    where.write_text("{")
+    with pytest.raises(StoreError, match="is damaged"):
+        read_decision(store, 5)
+
+
+def test_queries_of_one_answer_lose_what_the_strictest_allows() -> None:
+    loose, strict = QueryOptions(shed="drop", quality=0.1, priority=1), QueryOptions(shed="harvest", quality=0.3)
+    assert policies([("s", AB, loose), ("s", AB, strict)]) == {"s": Policy(AB, "harvest", 0.3, 1)}
+    assert policies([("s", AB, loose), ("s", AB, QueryOptions())])["s"].sheds is False
+
+
+def test_the_interval() -> None:
+    assert interval_of(5_000_000, None, False) == 5 and interval_of(5_000_000, 2_000_000, False) == 2
+    assert interval_of(None, None, True) is None
+    with pytest.raises(ConfigError, match="nothing says how long"):
+        interval_of(None, None, False)
+
+
+def test_counts_travel_in_reports() -> None:
+    reports: list[dict[str, dict[str, int]]] = [{"": {"rows": 3}}, {"": {}}]
+    for report in reports:
+        count_harvest(report[""], "v1", {(0, 1, 5): (10, 20, 3)})
+    assert harvest_counts(reports) == {"v1": {(0, 1, 5): (20, 40, 6)}}

@@ -1,0 +1,127 @@
+"""Runs that leave out a part of their input: the same part whenever a batch runs, and as much as is said."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest_spark import Feed, events
+
+from muntin.core.errors import ConfigError
+from muntin.cql.binder import bind
+from muntin.cql.options import query_options
+from muntin.dataflow.planner import plan_query
+from muntin.engine.valve import Valve
+from muntin.local.runtime import LocalPipeline
+from muntin.session import Session
+from muntin.spark.checkpoint import read_checkpoint
+from muntin.spark.overload import Decision, read_decision, write_decision
+
+pytestmark = pytest.mark.spark
+
+JOIN = "SELECT x.v AS a, y.v AS b FROM a x [RANGE 20 SECONDS], b y [RANGE 20 SECONDS] WHERE x.k = y.k"
+
+
+def inputs(feed: Callable[[str], Feed], batches: int, rows: int = 120) -> dict[str, Feed]:
+    parts = {n: [events(10 * i + n_, 10 * i, 10, rows) for i in range(batches)] for n_, n in enumerate("ab")}
+    return {n: feed(n).put(*tables) for n, tables in parts.items()}
+
+
+def session_over(spark: Any, feeds: dict[str, Feed]) -> Session:
+    session = Session(spark, shards=4)
+    for name, source in feeds.items():
+        session.stream(name, source.live())
+    return session
+
+
+def answer(session: Session, feeds: dict[str, Feed], valves: list[Valve | None]) -> Counter[tuple[Any, ...]]:
+    """In process, a file of each stream a batch, with these valves."""
+    pipeline = LocalPipeline(plan_query(bind(JOIN, session.catalog, query_options({}))), 3)
+    found: Counter[tuple[Any, ...]] = Counter()
+    for i, valve in enumerate(valves):
+        pipeline.valve = valve
+        batch = {n: f.table().slice(120 * i, 120) for n, f in feeds.items()}
+        found.update(rows(pipeline.push(batch)))
+    return found
+
+
+def rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return [tuple(r.values()) for r in table.to_pylist()]
+
+
+def test_a_batch_that_runs_again_leaves_out_the_same_rows(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path
+) -> None:
+    feeds, kept, failing = inputs(feed, 3), {}, [True]  # type: dict[str, Feed], dict[int, pa.Table], list[bool]
+    session = session_over(spark, feeds)
+
+    def sink(df: Any, batch: int) -> None:
+        kept[batch] = df.toArrow()
+        if batch == 1 and failing:
+            failing.clear()
+            raise RuntimeError("the sink fails")
+
+    query = session.sql(JOIN, name="q", shed="drop")
+    query.write(foreach_batch=sink)
+    store = read_checkpoint(str(tmp_path / "cp")).store
+    decided = {"a": 0.5, "b": 0.6}
+    write_decision(store, 1, Decision({query.physical.signature: decided}, {}))
+    with pytest.raises(RuntimeError, match="the sink fails"):
+        session.start(str(tmp_path / "cp"), "available_now").await_termination()
+    first = kept[1]
+    run = session.start(str(tmp_path / "cp"), "available_now")
+    run.await_termination()
+
+    valves = [None, Valve({}, [decided]), None]
+    assert Counter(rows(kept[1])) == Counter(rows(first)) != Counter()
+    assert sum((Counter(rows(t)) for t in kept.values()), Counter()) == answer(session, feeds, valves)
+    exact = answer(session, feeds, [None] * 3)
+    assert answer(session, feeds, valves) < exact
+    again = read_decision(store, 2)
+    assert again is not None and again.shares == {}
+    assert run.metrics().shed > 0 and run.metrics("q").share == 1
+
+
+def test_a_run_that_is_too_slow_leaves_out_a_part_and_says_so(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    feeds = inputs(feed, 12)
+    session = session_over(spark, feeds)
+
+    def sink(df: Any, batch: int) -> None:
+        time.sleep(0.1 + df.count() / 4000)
+
+    session.sql(JOIN, name="q", shed="drop", quality=0.05).write(foreach_batch=sink)
+    session.sql("SELECT v FROM a", name="all").write()
+    session.sql(f"Istream({JOIN.replace('x.k = y.k', 'x.j = y.j')})", name="h", shed="harvest").write()
+    run = session.start(str(tmp_path / "cp"), "2 seconds")
+    run.process_all_available()
+    found = run.metrics()
+    run.stop()
+    assert 0 < found.shed < 2 * (2 * 12 * 120)  # of two queries
+    assert 0.05**2 <= found.queries["q"].share < 1 and found.queries["all"].share == 1
+    assert found.queries["h"].share < 1 and found.queries["h"].results > 0
+    decision = read_decision(run.made.checkpoint.store, found.batch)
+    assert decision is not None and len(decision.harvest) == 1 and min(decision.fractions.values()) < 1
+    assert run._overload.learned and all(j.counts for j in run._overload.learned.values())
+    assert session.queries["all"].rows().num_rows > 12 * 120 - 10  # rows of the last instant wait
+    assert "a part of the input is left out" in caplog.text
+
+
+def test_what_has_no_measure_is_refused(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
+    session = session_over(spark, inputs(feed, 1))
+    query = session.sql(JOIN, name="q", shed="drop")
+    query.write()
+    with pytest.raises(ConfigError, match="nothing says how long a batch may take"):
+        session.start(str(tmp_path / "cp"))
+    with pytest.raises(ConfigError, match="which to_df\\(\\) has none of"):
+        query.to_df()
+    with pytest.raises(ConfigError, match=r"quality.*no share"):
+        session.sql(JOIN, shed="drop", quality=1.5)
+    with pytest.raises(ConfigError, match="none of never, harvest, drop"):
+        session.sql(JOIN, shed="maybe")
