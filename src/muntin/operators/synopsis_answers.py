@@ -69,8 +69,8 @@ def answered(op: Synopsis, panes: PaneStore, readers: Ints, ctx: Context) -> Ans
     """What the windows show at their instants of this step; ``readers``: the first of each."""
     if not (readers < ctx.until).any():
         return _nothing(op, panes)
-    held = _Held.of(op, panes)
     due = np.flatnonzero(readers < ctx.until)
+    held = _Held.of(op, panes, due, int((readers - op.clocks[0])[due].min()))
     wanted = op.wanted.setdefault(held.columns, {})
     wants = [wanted.get(w) or wanted.setdefault(w, _wanted(op, held.columns, w)) for w in due.tolist()]
     lengths, slides, origins = op.clocks
@@ -144,13 +144,13 @@ class _Held:
     usable: NDArray[np.bool_]
 
     @staticmethod
-    def of(op: Synopsis, panes: PaneStore) -> _Held:
+    def of(op: Synopsis, panes: PaneStore, due: Ints, after: int) -> _Held:
+        """Those of panes after ``after`` that windows at some places (``due``) read."""
+        signatures = _Signatures(op, panes, panes.layouts)
         numbers, parts = [], []
-        for number, partials in panes.chunks():
+        for number, partials in panes.chunks(after, signatures.of_predicates(np.unique(op.predicate_of[due]))):
             numbers.append(number)
             parts.append(partials)
-        layouts = panes.layouts
-        signatures = _Signatures(op, panes, layouts)
         columns = _columns(parts, op)
         sig = _joined([p.sig + signatures.first[n] for n, p in zip(numbers, parts, strict=True)])
         pane, groups = _joined([p.pane for p in parts]), [p.groups for p in parts]
@@ -211,6 +211,13 @@ class _Signatures:
         told = np.stack([_tell(layout, op) for layout in layouts.values()], axis=1)
         since = np.logical_and.accumulate(told[:, ::-1], axis=1)  # without a gap from some layout on
         self.usable = np.ascontiguousarray(since[:, ::-1])
+
+
+    def of_predicates(self, predicates: Ints) -> dict[int, NDArray[np.bool_]]:
+        """By layout which of its signatures fulfil one of some predicates."""
+        some: NDArray[np.bool_] = np.asarray(self.holds[:, predicates].any(axis=1))
+        ends = [*list(self.first.values())[1:], self.count]
+        return {n: some[low:high] for (n, low), high in zip(self.first.items(), ends, strict=True)}
 
 
 def _truth(signatures: list[bytes], layout: Layout, names: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -142,12 +142,21 @@ class PaneStore:
             base, last = int(partials.pane[0]), int(partials.pane[-1])
             self._state.append(PANES, _rows(partials, base, grid), layout=layout, base=base, last=last, tier=0)
 
-    def chunks(self) -> Iterator[tuple[int, Partials]]:
-        """Each chunk with the number of its layout."""
+    def chunks(self, after: int, wanted: Mapping[int, NDArray[np.bool_]]) -> Iterator[tuple[int, Partials]]:
+        """What is wanted of each chunk, with the number of its layout: panes after ``after``, of the signatures that
+        are ``wanted`` (by layout and number). Cost: a look at pane and signature of each partial in chunks that reach so
+        far."""
         layouts = self.layouts
         for chunk in self._state.list(PANES):
+            if chunk.meta["last"] <= after:
+                continue
             self._state.looked += chunk.meta["n"]
-            yield chunk.meta["layout"], self._partials([chunk], layouts[chunk.meta["layout"]].grid)
+            number, base, rows = chunk.meta["layout"], chunk.meta["base"], chunk.load()
+            grid, kept = layouts[number].grid, wanted[number][as_int64(rows.column("sig"))]
+            if base <= after:
+                kept &= as_int64(rows.column("pane")) * grid + base > after
+            if kept.any():
+                yield number, self._made([rows if kept.all() else rows.filter(pa.array(kept))], [base], grid)
 
     def expire(self, until: int) -> None:
         """Drop the chunks of which no pane is after ``until``, and what only they needed. Cost: by chunk."""
@@ -184,10 +193,12 @@ class PaneStore:
         return []
 
     def _partials(self, chunks: Sequence[Chunk], grid: int) -> Partials:
-        parts = [c.load() for c in chunks]
+        return self._made([c.load() for c in chunks], [c.meta["base"] for c in chunks], grid)
+
+    def _made(self, parts: Sequence[pa.RecordBatch], bases: Sequence[int], grid: int) -> Partials:
         names = sorted({n for p in parts for n in p.schema.names if "." in n})
         every = sorted({m for n in names for m in _told_with(n)} | set(names))
-        pane = [as_int64(p.column("pane")) * grid + c.meta["base"] for p, c in zip(parts, chunks, strict=True)]
+        pane = [as_int64(p.column("pane")) * grid + base for p, base in zip(parts, bases, strict=True)]
         columns = {n: np.concatenate([_column(p, n) for p in parts]) for n in every}
         groups = [p.select(self.groups.names) for p in parts]
         whole = concat_rows(groups) if self.groups.names else no_columns(sum(p.num_rows for p in parts))
