@@ -162,3 +162,15 @@ def since(query: str, batches: list[dict[str, pa.Table]], known: int, first: int
     pipe = LocalPipeline(plan, shards)
     found = [pipe.push(b) for b in part]
     return shown(pa.concat_tables(found[first - known :]))
+
+
+def test_a_query_that_reports_reads_its_own_partials_only() -> None:
+    """One that reports often beside one that keeps much and reports seldom."""
+    texts = (
+        "SELECT k, name, COUNT(*) AS n FROM s [RANGE 60 SECONDS SLIDE 60 SECONDS] GROUP BY k, name",
+        "SELECT k, name, SUM(v) AS n FROM s [RANGE 2 SECONDS SLIDE 1 SECONDS] WHERE k = 1 GROUP BY k, name",
+    )
+    plans, batches = plan_queries(bind(t, CATALOG) for t in texts), data(Random(5), 20)
+    pipe, together = run(plans, batches)
+    assert len(pipe.graph.shared) == 1 and all(together)
+    assert together == [run([p], batches)[1][0] for p in plans]

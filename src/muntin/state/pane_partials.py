@@ -144,8 +144,8 @@ class PaneStore:
 
     def chunks(self, after: int, wanted: Mapping[int, NDArray[np.bool_]]) -> Iterator[tuple[int, Partials]]:
         """What is wanted of each chunk, with the number of its layout: panes after ``after``, of the signatures that
-        are ``wanted`` (by layout and number). Cost: a look at pane and signature of each partial in chunks that reach so
-        far."""
+        are ``wanted`` (by layout and number). Cost: a look at pane and signature of each partial in chunks that reach
+        so far."""
         layouts = self.layouts
         for chunk in self._state.list(PANES):
             if chunk.meta["last"] <= after:
