@@ -72,7 +72,8 @@ class FakeRun:
         now, mark = START + n * 10 * SECOND, START + n * 10 * SECOND - round(wave * 5 * SECOND)
         queries = {
             name: Metrics(n, rows=round(4000 * wave), late=late, results=round(300 * wave * (i + 1)), shed=shed,
-                          state_rows=round(50_000 * wave), watermark=mark - i * SECOND, lag=now - mark + i * SECOND)
+                          state_rows=round(50_000 * wave), watermark=mark - i * SECOND, lag=now - mark + i * SECOND,
+                          lateness=None if i else n % 3, waited=i // 2, skipped=i // 2)
             for i, name in enumerate(self.texts)
         }  # fmt: skip
         counts = {

@@ -63,6 +63,7 @@ def test_a_picture_has_rates_sums_and_who_holds_time(run: FakeRun) -> None:
     m = run.found
     assert m is not None and wind["late"] == 6 and wind["shed"] == 30 and 0 < wind["shed_share"] < 0.01
     assert wind["result_rate"] == pytest.approx(m.queries["wind"].results / 10)
+    assert (wind["lateness"], wind["waited"], again["queries"][2]["skipped"]) == (2, 0, 3)
     assert wind["holds"] == "weather" and again["queries"][2]["holds"] is None
     assert {s["name"] for s in again["streams"]} == {"flights", "weather"}
     stateful = [v.id for v in run.graph.vertices if v.op.stateful]
@@ -178,6 +179,7 @@ def test_prometheus_reads_it(console: Console, run: FakeRun) -> None:
     late = {s.labels["query"]: s.value for s in families["muntin_query_late"].samples}
     assert late == dict.fromkeys(run.texts, 6.0)
     assert {s.labels["stream"] for s in families["muntin_stream_rows"].samples} == {"flights", "weather"}
+    assert {s.labels["query"]: s.value for s in families["muntin_query_lateness_periods"].samples} == {"wind": 1.0}
     joins = [s for s in families["muntin_vertex_rows_in"].samples if s.labels["operator"] == "WindowJoin"]
     assert joins and all(s.value > 0 for s in joins)
     assert families["muntin_query_lag_seconds"].type == "gauge" and families["muntin_batches"].samples[0].value == 2

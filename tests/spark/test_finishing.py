@@ -24,7 +24,6 @@ def session_over(spark: Any, source: Feed, live: bool) -> Session:
     return session
 
 
-@pytest.mark.any_spark
 def test_the_command_and_the_method_answer_to_the_end(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path
 ) -> None:

@@ -35,7 +35,8 @@ def test_a_session_shows_what_it_has(session: Session, source: Feed) -> None:
     session.table("names", source.replay().select("k", "name"))
     session.sql(TEXT, name="q").write()
     shown = session._repr_html_()
-    for word in ("Streams", "replayed", "Tables", "static", "Views", "v &gt; 50", "Queries", "not started", "memory"):
+    words = ("Streams", "ts timestamp, k bigint", "none", "replayed", "Tables", "static", "Views", "v &gt; 50")
+    for word in (*words, "Queries", "not started", "memory"):
         assert word in shown
     assert "<b>'" not in shown
     assert repr(session) == "Session(a, names, big; queries: q)"

@@ -158,7 +158,6 @@ def test_spark_writes_what_has_options_of_its_own() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.any_spark
 def test_workers_and_spark_write_the_same(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     source = feed("a").put(*(events(i, 30 * i, 30, 150) for i in range(3)))
     session = Session(spark, shards=4)

@@ -49,12 +49,14 @@ def _of_queries(queries: list[Picture]) -> Iterator[Metric]:
     for key, what in (
         ("results", "rows out"), ("late", "rows left out for coming too late"),
         ("bad", "rows without a usable event time"), ("shed", "rows that sampling did not admit"),
+        ("skipped", "instants not reported, since the period was lengthened"),
     ):  # fmt: skip
         yield _counter(f"muntin_query_{key}", what, [([q["name"]], q[key]) for q in queries], ["query"])
     for key, name, what, unit in (
         ("lag", "lag_seconds", "clock minus watermark", 1e6), ("state_rows", "held_rows", "rows of state", 1),
         ("watermark", "watermark_seconds", "every instant before it is answered", 1e6),
-        ("held_bytes", "held_bytes", "bytes of state", 1),
+        ("held_bytes", "held_bytes", "bytes of state", 1), ("waited", "waited_batches", "batches it has waited for", 1),
+        ("lateness", "lateness_periods", "periods by which the batch's oldest instant came late", 1),
     ):  # fmt: skip
         yield _gauge(f"muntin_query_{name}", what, [([q["name"]], _over(q[key], unit)) for q in queries], ["query"])
 

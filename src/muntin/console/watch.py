@@ -15,6 +15,9 @@ from muntin.operators.source import Source
 Picture = dict[str, Any]
 
 
+_SUMMED = ("rows", "results", "late", "bad", "shed", "skipped")
+
+
 @dataclass
 class Totals:
     """Sums that metrics give by batch only, and what was seen before, for rates."""
@@ -26,7 +29,7 @@ class Totals:
     def add(self, queries: Mapping[str, Any]) -> None:
         """Add a batch's numbers of each query."""
         for name, m in queries.items():
-            mine = self.by_query.setdefault(name, dict.fromkeys(("rows", "results", "late", "bad", "shed"), 0))
+            mine = self.by_query.setdefault(name, dict.fromkeys(_SUMMED, 0))
             for key in mine:
                 mine[key] += getattr(m, key)
 
@@ -114,6 +117,7 @@ class Watch:
         behind = min((s for s in read if s["watermark"] is not None), key=lambda s: s["watermark"], default=None)
         return {
             **_waiting(name, standing), **sums, "lag": q.lag, "watermark": q.watermark,
+            "lateness": q.lateness, "waited": q.waited,
             "shed_share": sums["shed"] / came if came else 0.0,
             "result_rate": self.totals.rates.get(f"results {name}"),
             "state_rows": q.state_rows,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from muntin.core.errors import MuntinError
 from muntin.core.schema import Schema
 from muntin.core.shown import html_table
-from muntin.cql.durations import format_duration
+from muntin.core.spans import span_words
 
 if TYPE_CHECKING:
     from muntin.session.query import Query
@@ -36,11 +36,12 @@ def _parts(session: Session) -> Iterator[str]:
     if known.streams:
         head = ("stream", "columns", "event time", "slack", "read")
         yield html_table(head, [
-            (s.name, _columns(s.schema), s.ts, format_duration(s.slack).lower(), _read(frames[s.name]))
+            (s.name, _columns(s.schema, frames[s.name]), s.ts, span_words(s.slack) if s.slack else "none",
+             _read(frames[s.name]))
             for s in known.streams
         ], caption="Streams")  # fmt: skip
     if known.tables:
-        rows = [(t.name, _columns(t.schema), t.kind, ", ".join(t.key) or "-") for t in known.tables]
+        rows = [(t.name, _columns(t.schema, frames[t.name]), t.kind, ", ".join(t.key) or "-") for t in known.tables]
         yield html_table(("table", "columns", "kind", "key"), rows, caption="Tables")
     if known.views:
         yield html_table(("view", "text"), [(v.name, v.text) for v in known.views], caption="Views")
@@ -51,8 +52,9 @@ def _parts(session: Session) -> Iterator[str]:
         yield html_table(("query", "text", "writes to", "now"), queries, caption="Queries")
 
 
-def _columns(schema: Schema) -> str:
-    return ", ".join(f"{f.name} {f.type}" for f in schema)
+def _columns(schema: Schema, frame: Any) -> str:
+    types = {f.name: f.dataType.simpleString() for f in frame.schema}
+    return ", ".join(f"{f.name} {types.get(f.name, f.type)}" for f in schema)
 
 
 def _read(frame: Any) -> str:
@@ -73,6 +75,6 @@ def query_html(query: Query) -> str:
     """Its text, and its plan as a drawing; where it cannot be planned, why."""
     head = f"<p><b>{escape(query.name)}</b> ({escape(_stands(query))})</p><pre>{escape(query.bound.text.strip())}</pre>"
     try:
-        return head + query.explain("svg")
+        return f'{head}<div style="overflow-x:auto">{query.explain("svg")}</div>'
     except MuntinError as e:
         return f"{head}<p>{escape(str(e))}</p>"

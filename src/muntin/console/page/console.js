@@ -13,7 +13,7 @@ function count(x) {
   if (size >= 1e9) return `${round(x / 1e9)} G`;
   if (size >= 1e6) return `${round(x / 1e6)} M`;
   if (size >= 1e4) return `${round(x / 1e3)} k`;
-  return Number.isInteger(x) ? x.toLocaleString("en") : String(round(x));
+  return round(x).toLocaleString("en");
 }
 const bytes = (x) => (x === null || x === undefined ? "-" : x >= 2 ** 30 ? `${round(x / 2 ** 30)} GB`
   : x >= 2 ** 20 ? `${round(x / 2 ** 20)} MB` : x >= 1024 ? `${round(x / 1024)} KB` : `${x} B`);
@@ -62,9 +62,12 @@ function card(q) {
   if (q.results !== undefined) {
     made.append(node("dl", {},
       entry("results", `${count(q.result_rate)}/s`), entry("so far", count(q.results)), entry("lag", span(q.lag)),
+      ...(q.lateness === null ? [] : [entry("late by", `${count(q.lateness)} periods`, q.lateness > 0)]),
       entry("late rows", count(q.late), q.late > 0), entry("not admitted", percent(q.shed_share), q.shed > 0),
       entry("rows held", count(q.state_rows)), entry("held", bytes(q.held_bytes)), entry("answered until", moment(q.watermark))));
     if (q.holds) made.append(node("p", { class: "dim" }, `time is held by stream ${q.holds}`));
+    if (q.waited > 0) made.append(node("p", { class: "note" }, `it has waited ${q.waited} batches for its turn`));
+    if (q.skipped > 0) made.append(node("p", { class: "note" }, `${count(q.skipped)} instants not reported: its period is longer now`));
     if (q.shed > 0) made.append(node("p", { class: "note" }, "answers are not exact: rows were not admitted"));
     for (const [stream, [bad, late]] of Object.entries(q.lost || {})) {
       made.append(node("p", { class: "note" },
@@ -117,7 +120,8 @@ function charts() {
   put("charts", ...shown.map(([title, series, show]) => {
     const last = points.length && series.length === 1 ? series[0].points.at(-1)[1] : null;
     const made = node("div", { class: "chart" },
-      node("h3", {}, title, node("span", {}, last === null || last === undefined ? "" : show(last))), plot(series, { show, clock }));
+      node("h3", {}, title, node("span", {}, last === null || last === undefined ? "" : show(last))),
+      plot(series, { show, clock, nothing: title === "lag" ? "event time does not follow the clock" : "nothing yet" }));
     if (series.length > 1) made.append(key(series));
     return made;
   }));

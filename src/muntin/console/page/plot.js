@@ -21,11 +21,11 @@ function steps(low, high, count) {
   return found;
 }
 
-export function plot(series, { width = 320, height = 120, show = String, clock }) {
+export function plot(series, { width = 320, height = 120, show = String, clock, nothing = "nothing yet" }) {
   const all = series.flatMap((s) => s.points).filter((p) => p[1] !== null && p[1] !== undefined);
   const drawn = node("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img" });
   if (!all.length) {
-    drawn.append(node("text", { x: 8, y: height / 2, "font-size": 12, fill: "currentColor", opacity: 0.6 }, "nothing yet"));
+    drawn.append(node("text", { x: 8, y: height / 2, "font-size": 12, fill: "currentColor", opacity: 0.6 }, nothing));
     return drawn;
   }
   const times = all.map((p) => p[0]), values = all.map((p) => p[1]);

@@ -56,7 +56,7 @@ def to_svg(record: GraphRecord, live: bool = False) -> str:
     ]
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="11" style="max-width:100%;height:auto">',
+        'font-family="Helvetica, Arial, sans-serif" font-size="11" style="max-width:none">',
         "<defs>", *(_head(name, color) for name, color in COLORS.items()), "</defs>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<g transform="translate({EDGE + PAD},{HEAD + EDGE})">', *body, "</g>",
