@@ -19,6 +19,9 @@ from muntin.core.calendar import nominal
 from muntin.core.errors import InternalError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.routes import HERE, Here, Route, Single
+from muntin.operators.compute import Compute
+from muntin.operators.insertions import Insertions
+from muntin.operators.joins.narrow import Narrow
 from muntin.operators.operator import Operator
 from muntin.operators.rewind import Rewind
 from muntin.operators.source import Source
@@ -286,6 +289,23 @@ class Graph:
             if read is not None:
                 readers.setdefault(read, []).append(v.op)
         return tuple(() if read is None else tuple(readers[read]) for read in alone)
+
+    @cached_property
+    def expiring(self) -> tuple[bool, ...]:
+        """Whether anybody reads when a vertex's rows expire: not where they are shown as insertions, without it."""
+        found = [True] * len(self.vertices)
+        readers: list[list[int]] = [[] for _ in self.vertices]
+        for number, v in enumerate(self.vertices):
+            for e in v.inputs:
+                readers[e.vertex].append(number)
+        shown = {r for r, p in zip(self.roots, self.plans, strict=True) if p.options.exp}
+        for number in reversed(range(len(self.vertices))):
+            op, root = self.vertices[number].op, number in self.roots
+            if isinstance(op, Insertions):
+                found[number] = number in shown or bool(readers[number])
+            elif isinstance(op, Compute | Narrow) and not root:
+                found[number] = any(found[r] for r in readers[number])
+        return tuple(found)
 
     @cached_property
     def hints(self) -> tuple[Hints, ...]:

@@ -200,6 +200,7 @@ def _context(
         home=shard == 0,
         most=most,
         shown=shown,
+        expires=graph.expiring[number],
         beside=graph.beside[number],
     )
 

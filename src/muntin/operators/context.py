@@ -52,6 +52,8 @@ class Context:
     asked: int | None = None
     """Of a shared join how far back those of its readers look that are due, in microseconds (None: as far as it does).
     """
+    expires: bool = True
+    """Whether anybody reads when the operator's rows expire."""
     beside: tuple[object, ...] = ()
     """All operators that read what this one reads, itself among them, where they read nothing else."""
     shared: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)

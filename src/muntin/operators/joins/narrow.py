@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch, no_columns
+from muntin.core.batch import Batch, forever, no_columns
 from muntin.core.time import DAY, Instants
+from muntin.kernels.gathering import take_64
 from muntin.kernels.narrowing import by_window
 from muntin.operators.compute import Compute, compute
 from muntin.operators.context import Context
-from muntin.operators.joins.assemble import Picked, column
+from muntin.operators.joins.assemble import Picked, column, int64_room
 from muntin.operators.operator import Described, Show
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import window_text
@@ -69,22 +70,28 @@ class Narrow(Described):
     columns: tuple[str, ...]
     keep: Expr = TRUE
 
-    @property
+    @cached_property
     def times(self) -> tuple[str, ...]:
         """The columns of event times."""
         return tuple(p.time for p in self.parts)
 
-    @property
+    @cached_property
     def reach(self) -> int | None:
         """Microseconds after which rows leave, where all parts have one window that does not slide; else None."""
         found = {_plain_reach(p) for p in self.parts}
         return found.pop() if len(found) == 1 else None
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
-        beside = [o for o in ctx.beside if isinstance(o, Narrow) and o.times == self.times and o.reach is not None]
-        if self.reach is None or len(beside) < MANY or not len(inputs[0]):
-            return narrow(self, inputs[0])
-        return _from_order(self, inputs[0], beside, ctx)
+        batch = inputs[0]
+        if self.reach is None or len(ctx.beside) < MANY or len(batch) == 0:
+            return narrow(self, batch)
+        key = (id(batch), self.times)
+        if key not in ctx.shared:
+            beside = [o for o in ctx.beside if isinstance(o, Narrow) and o.times == self.times and o.reach is not None]
+            made = _ordered(self, batch, beside) if len(beside) >= MANY else None
+            ctx.shared[key] = made, batch  # the batch stays, and with it its name
+        ordered: _Ordered | None = ctx.shared[key][0]
+        return narrow(self, batch) if ordered is None else _from_order(self, ordered, ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A result leaves with the first of its parts, which need not be the part that came first."""
@@ -137,25 +144,20 @@ def _interval(op: Narrow, times: list[Instants], came: Instants) -> tuple[Instan
 @dataclass(frozen=True)
 class _Ordered:
     """Results in order of the windows that hold them: the first ``ends[w]`` are those of window ``w``. ``rows`` start
-    at their event time and have no expiry yet; ``oldest``: the event time of their oldest part."""
+    at their event time and have no expiry; ``oldest``: the event time of their oldest part."""
 
     rows: Batch
     oldest: Instants
     ends: dict[int, int]
 
 
-def _from_order(op: Narrow, batch: Batch, beside: Sequence[Narrow], ctx: Context) -> Batch:
+def _from_order(op: Narrow, made: _Ordered, ctx: Context) -> Batch:
     """The rows of the query from what it and those beside it share."""
-    key = (id(batch), op.times)
-    if key not in ctx.shared:
-        ctx.shared[key] = (_ordered(op, batch, beside), batch)  # the batch stays, and with it its name
-    made: _Ordered | None = ctx.shared[key][0]
-    if made is None:
-        return narrow(op, batch)
     reach = op.reach
     assert reach is not None
     upto = made.ends[reach]
-    found = Batch(made.rows.columns.slice(0, upto), made.rows.ts[:upto], made.oldest[:upto] + reach)
+    exp = made.oldest[:upto] + reach if ctx.expires else made.rows.exp[:upto]
+    found = Batch(made.rows.columns.slice(0, upto), made.rows.ts[:upto], exp)
     if op.keep != TRUE:
         found = compute(Compute(op.keep), found)
     return found.with_columns(_selected(op, found.columns))
@@ -173,8 +175,15 @@ def _ordered(op: Narrow, batch: Batch, beside: Sequence[Narrow]) -> _Ordered | N
     picked = [Picked(batch.columns, order)]
     columns = {n: column(picked, n, len(order)) for n in batch.columns.schema.names if n in wanted}
     rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(len(order))
-    at = newest[order]
-    return _Ordered(Batch(rows, at, at), oldest[order], dict(zip(windows.tolist(), ends.tolist(), strict=True)))
+    at = _taken(newest, order)
+    known = dict(zip(windows.tolist(), ends.tolist(), strict=True))
+    return _Ordered(Batch(rows, at, forever(len(at))), _taken(oldest, order), known)
+
+
+def _taken(values: Instants, order: NDArray[np.int32]) -> Instants:
+    out = int64_room(len(order))
+    take_64(values, order, out, 0)
+    return out
 
 
 def _valid(window: TimeWindow, times: Instants) -> tuple[Instants, Instants]:
