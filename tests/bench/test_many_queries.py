@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from muntin.bench.many_others import flink_job, muntin_answers, shapes
-from muntin.bench.many_queries import AGGREGATES, ManyRecord, good, measured, plans_of
+from muntin.bench.many_queries import AGGREGATES, JOINS, ManyRecord, good, measured, plans_of
 from muntin.bench.run import others
 from muntin.core.errors import ConfigError
 from muntin.dataflow.sharing.rules import shared_graph
@@ -25,6 +25,14 @@ def test_counts_are_measured_beside_one_query() -> None:
     one, six = measured(small, lambda _: None)
     assert one.relative == 1.0 and one.answers_equal and six.answers_equal
     assert six.results > one.results > 0
+
+
+def test_joins_share_one_and_their_results_are_counted() -> None:
+    small = replace(JOINS, counts=(1, 5), total=9_000, size=3_000, check=(5, 3_000, 1_000))
+    one, five = measured(small, lambda _: None)
+    assert one.answers_equal and five.answers_equal and five.results > 2 * one.results > 1_000
+    assert five.state_bytes < 1.5 * one.state_bytes
+    assert len(good([one, replace(five, queries=10, relative=1.6)])) == 1
 
 
 def test_what_was_promised_can_be_missed() -> None:

@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 class Many:
     """A case: ``texts(n)`` are n queries over the streams A, B, ... (``streams`` of them), the first of which is the
     one that others are compared with; ``counts`` of queries; ``limits``: by count the most that they may cost, in
-    CPU time of one; ``total`` rows a stream in batches of ``size``."""
+    CPU time of one; ``total`` rows a stream in batches of ``size``; ``dropped``: results are counted and dropped."""
 
     name: str
     texts: Callable[[int], list[str]]
@@ -39,6 +39,9 @@ class Many:
     limits: dict[int, float]
     total: int
     size: int
+    dropped: bool = False
+    check: tuple[int, int, int] = (24, 150_000, 50_000)
+    """Queries of a count that are also run alone, over so many rows in batches of so many."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +115,30 @@ AGGREGATES = Many(
     size=500_000,
 )
 
-CASES: tuple[Many, ...] = (AGGREGATES,)
+
+def join(number: int, count: int) -> str:
+    """One of so many joins with windows of parts of ten seconds, the longest first; results in order of their rows."""
+    window = f"RANGE {10_000 * (count - number) // count} MILLISECONDS"
+    return f"Istream(SELECT A.k, A.v, B.v AS w, A.ts AS a, B.ts AS b FROM A [{window}], B [{window}] WHERE A.k = B.k)"
+
+
+JOINS = Many(
+    "joins",
+    lambda n: [join(i, n) for i in range(n)],
+    streams=2,
+    counts=(1, 10, 100),
+    limits={10: 1.5, 100: 3.0},
+    total=300_000,
+    size=50_000,
+    dropped=True,
+    check=(8, 15_000, 5_000),
+)
+
+CASES: tuple[Many, ...] = (AGGREGATES, JOINS)
 """In the order in which they are run."""
 
 MOST_STATE = {100: 2.0}
 """By count of aggregates the most state, in that of the longest window alone."""
-
-CHECKED, CHECK_ROWS, CHECK_SIZE = 24, 150_000, 50_000
-"""Queries of a count that are also run alone, over so many rows in batches of so many."""
 
 
 def run(cases: Sequence[Many] = CASES, say: Say = print) -> list[ManyRecord]:
@@ -165,7 +184,8 @@ def _fed(plans: Sequence[QueryPlan], case: Many, total: int, size: int) -> tuple
     gc.freeze()
     results, cpu, clock = 0, time.process_time(), time.perf_counter()
     for batch in feed:
-        results += sum(t.num_rows for t in pipeline.push_all(batch))
+        counts = pipeline.count_all(batch) if case.dropped else [t.num_rows for t in pipeline.push_all(batch)]
+        results += sum(counts)
     cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
     gc.unfreeze()
     return cpu, clock, results, sum(s.size() for s in pipeline.cells().values())
@@ -177,9 +197,10 @@ def _batch(case: Many, first: int, size: int) -> dict[str, pa.Table]:
 
 def answers_equal(plans: Sequence[QueryPlan], case: Many) -> bool:
     """Whether some of the queries give together what each gives alone."""
-    batches = [_batch(case, first, CHECK_SIZE) for first in range(0, CHECK_ROWS, CHECK_SIZE)]
+    checked, total, size = case.check
+    batches = [_batch(case, first, size) for first in range(0, total, size)]
     together = _answers(plans, batches)
-    step = max(1, len(plans) // CHECKED)
+    step = max(1, len(plans) // checked)
     return all(_answers([plans[i]], batches)[0] == together[i] for i in range(0, len(plans), step))
 
 

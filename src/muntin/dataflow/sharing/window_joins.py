@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, vertex_id
 from muntin.dataflow.sharing.join_costs import JoinFlow, flow_alone, flow_shared, joining_cost
-from muntin.dataflow.sharing.joined_windows import JoinedWindows, joined_windows, joins_of
+from muntin.dataflow.sharing.joined_windows import JoinedWindows, domain_of, joined_windows, joins_of
 from muntin.dataflow.sharing.rewriting import Build, with_vertices
 from muntin.dataflow.sharing.shared_join import (
     SharedJoin,
@@ -27,8 +27,10 @@ from muntin.dataflow.sharing.shared_join import (
     register,
     vertices_of,
 )
+from muntin.operators.compute import Compute
 from muntin.operators.joins.narrow import Narrow
 from muntin.optimizer.statistics import Statistics
+from muntin.plan.exprs import Column, conjunction, conjuncts, map_columns
 
 
 def share_window_joins(
@@ -133,7 +135,7 @@ def _rewritten(
     laid_out = {v.id: _inputs(p, v) for p in others for v in p.vertices if v.op.stateful}
     for number, joins in chosen.items():
         plan = plans[number]
-        builds = {v: _build(plan, joined_windows(plan, v, number), shared, places) for v, shared in joins.items()}
+        builds = dict(_build(plan, joined_windows(plan, v, number), shared, places) for v, shared in joins.items())
         made = with_vertices(plan, builds, places)
         if made is None:
             continue
@@ -153,16 +155,37 @@ def _sent(plan: QueryPlan, edge: Edge) -> object:
     return tuple(e.route for e in plan.vertices[edge.vertex].inputs)
 
 
-def _build(plan: QueryPlan, join: JoinedWindows | None, shared: SharedJoin, places: Places) -> Build:
-    """Makes a shared join's vertices and what narrows its results."""
+def _build(plan: QueryPlan, join: JoinedWindows | None, shared: SharedJoin, places: Places) -> tuple[int, Build]:
+    """What makes a shared join's vertices and narrows its results, and the number of the vertex in whose place."""
     assert join is not None
-    v = plan.vertices[join.vertex]
+    number, op = _folded(plan, join.vertex, narrow_of(shared, join))
+    v = plan.vertices[number]
 
     def build(first: int) -> list[Vertex]:
         made = vertices_of(shared, first, names_of(shared, [join]))
-        op = narrow_of(shared, join)
         id = vertex_id(op, [made[-1].id], join.domain)
         register(places, made[-1], [*[made[0]] * first, *made])
         return [*made, replace(v, id=id, op=op, inputs=(Edge(first + len(made) - 1),))]
 
-    return build
+    return number, build
+
+
+def _folded(plan: QueryPlan, join: int, op: Narrow) -> tuple[int, Narrow]:
+    """The operator with the condition and the columns of the one that alone reads it, where those are columns as they
+    are; in whose place it then stands."""
+    readers = [i for i, v in enumerate(plan.vertices) if any(e.vertex == join for e in v.inputs)]
+    reader = plan.vertices[readers[0]] if len(readers) == 1 and join != plan.root else None
+    if reader is None or not isinstance(reader.op, Compute) or reader.inputs != (Edge(join),):
+        return join, op
+    if domain_of(plan.vertices, reader) is None:
+        return join, op
+    wanted = [e for _, e in reader.op.columns or ()]
+    if not all(isinstance(e, Column) for e in wanted):
+        return join, op
+
+    def there(c: Column) -> Column:
+        return Column(op.columns[int(c.name[1:])], c.type)
+
+    keep = conjunction([*conjuncts(op.keep), *conjuncts(map_columns(reader.op.predicate, there))])
+    columns = op.columns if reader.op.columns is None else tuple(there(e).name for e in wanted if isinstance(e, Column))
+    return readers[0], replace(op, columns=columns, keep=keep)
