@@ -67,6 +67,9 @@ def test_a_join_harvests_down_to_an_eighth_and_drops_below(tmp_path: Path) -> No
     found.decide(17)
     assert found.current.of("h")["a"] == pytest.approx(0.5) and found.current.explored == 1
     assert found.answer("h") == pytest.approx(0.25)
+    shared = Overload(str(tmp_path / "b"), rules, Pace(1.0, fraction=0.5, capacity=10.0), _measured=Traffic({"h": 100}))
+    shared.decide(0)  # its join is another query's, too
+    assert shared.current.of("h") == {"a": 0.5, "b": 0.5} and shared.current.harvest == {}
 
 
 def test_a_slow_batch_sheds_and_a_return_restores(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -224,11 +224,13 @@ class Overload:
         fractions = self._fractions(pace.fraction)
         admitted: dict[str, dict[str, float]] = {}
         answers = dict.fromkeys(self.policies, 1.0)
+        harvesting = {user for join in self.joins.values() for user in join.users}
         for signature, policy in self.policies.items():
             fraction = fractions[signature]
-            share = min(1.0, fraction / SMALLEST) if policy.shed == "harvest" else fraction
+            # one whose joins are others', too, can only drop
+            share = min(1.0, fraction / SMALLEST) if signature in harvesting else fraction
             if policy.sheds and share < 1:
-                floor = policy.floor if policy.shed == "drop" else 0.0
+                floor = 0.0 if signature in harvesting else policy.floor
                 results = self._measured.results.get(signature, 0.0)
                 own = stream_shares(policy.scans, self._measured.rates, results, share, floor)
                 admitted[signature] = own
