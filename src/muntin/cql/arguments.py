@@ -62,7 +62,8 @@ READ: Mapping[Kind, tuple[str, ...]] = {
     exp.Any: ("this",),
     exp.All: ("this",),
     StreamRef: ("this", "db", "alias", "window", "sample", "pivots"),
-    WindowSpec: ("kind", "size", "slide", "slide_kind", "delay", "partition", "internal"),
+    WindowSpec: ("kind", "size", "slide", "slide_kind", "delay", "partition", "internal",
+                 "function"),
     ToStream: ("this", "kind", "window", "with_"),
     WstreamCall: ("expressions", "window"),
 }

@@ -13,6 +13,7 @@ from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.ctes import written_out
 from muntin.cql.dialect import ToStream
+from muntin.cql.edges import edges_of, in_brackets, stray, taken_out
 from muntin.cql.output_windows import check_internal
 from muntin.cql.parse import parse
 from muntin.cql.query import relation
@@ -44,17 +45,22 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
 
 def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     # what is bound are scalar expressions: their zone is that of the session where the options name none
-    ctx = Context(text, catalog, replace(options, zone=options.scalar_zone))
     parsed = parse(text)
     with every_argument_read(parsed, text, catalog):
         whole, unused = written_out(parsed, text)
+        options, foreign = in_brackets(whole, text, options, catalog)
+        ctx = Context(text, catalog, replace(options, zone=options.scalar_zone))
         tree = stream_of_list(unwrapped(whole))
         kind, body = _wrapper(tree)
+        edges = taken_out(body, foreign)
+        if (error := stray(body, text)) is not None:
+            raise error
         node = relation(ctx, body)
         for other in unused:
             relation(ctx, _wrapper(stream_of_list(unwrapped(other)))[1])
     check_internal(ctx, tree, node)
-    root = in_zone(Output(node, kind or _default_kind(node)), options.scalar_zone)
+    shown = Output(node, kind or _default_kind(node))
+    root = in_zone(replace(shown, edges=edges_of(ctx, edges, shown, options)), options.scalar_zone)
     query = BoundQuery(text, root, options)
     check_plan(ctx, tree, query.root)
     return query

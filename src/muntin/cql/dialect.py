@@ -12,6 +12,7 @@ Adds to Spark's grammar (Arasu, Babu, Widom, "The CQL continuous query language"
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -55,7 +56,7 @@ class WindowSpec(exp.Expression):
 
     arg_types = {  # noqa: RUF012
         "kind": True, "size": False, "slide": False, "slide_kind": False, "delay": False, "partition": False,
-        "internal": False,
+        "internal": False, "function": False,
     }  # fmt: skip
 
 
@@ -282,7 +283,45 @@ class CqlParser(SparkParser):
             if query is None:
                 raise self._error("expected a stream name or a sub-query")
             return query
-        return self._parse_stream_ref(alias_tokens)
+        return self._parse_windowing(alias_tokens) or self._parse_stream_ref(alias_tokens)
+
+    def _parse_windowing(self, alias_tokens: Any) -> exp.Expr | None:
+        """``TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), size))`` and HOP(..., slide, size), TABLE( and DESCRIPTOR or not."""
+        index = self._index
+        wrapped = self._match_text_seq("TABLE") and self._match(TokenType.L_PAREN)
+        name = self._curr.text.upper() if self._curr else ""
+        if name not in ("TUMBLE", "HOP") or not self._next or self._next.token_type != TokenType.L_PAREN:
+            self._retreat(index)
+            return None
+        token = self._curr
+        self._advance(2)
+        self._match_text_seq("TABLE")
+        ref = self._parse_stream_ref(alias_tokens)
+        spans = self._parse_windowing_spans(name)
+        for _ in range(1 + bool(wrapped)):
+            if not self._match(TokenType.R_PAREN):
+                self.raise_error(f"the parenthesis opened by {name}( is not closed here", token)
+        sizes = {"size": spans[-1], "slide": spans[0].copy(), "slide_kind": "range"}
+        ref.set("window", self.expression(WindowSpec(kind="range", function=name, **sizes), token=token))
+        ref.set("alias", self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS) or ref.args.get("alias"))
+        return ref
+
+    def _parse_windowing_spans(self, name: str) -> list[exp.Expr]:
+        """The column of event time, which the stream knows, and the lengths."""
+        if not self._match(TokenType.COMMA):
+            self.raise_error(f"{name} takes a stream, its column of event time, and lengths of time")
+        if self._match_text_seq("DESCRIPTOR"):
+            self._match_l_paren()
+            self._parse_column()
+            self._match_r_paren()
+        else:
+            self._parse_column()
+        spans = []
+        while self._match(TokenType.COMMA):
+            spans.append(self._parse_span((TokenType.COMMA, TokenType.R_PAREN)))
+        if len(spans) != {"TUMBLE": 1, "HOP": 2}[name]:
+            self.raise_error(f"{name} takes {'a size' if name == 'TUMBLE' else 'a slide and a size'}")
+        return spans
 
     def _parse_wrapped_query(self, alias_tokens: Any) -> exp.Expr | None:
         """A query in parentheses with its window and alias; None, with nothing read, when there is none."""
@@ -379,10 +418,10 @@ class CqlParser(SparkParser):
         self._advance()
         return self.expression(exp.Literal(this=token.text, is_string=False), token=token)
 
-    def _parse_span(self) -> exp.Expr:
-        """A duration, taken as raw text up to SLIDE, INTERNAL or the closing bracket."""
+    def _parse_span(self, ends: tuple[TokenType, ...] = (TokenType.R_BRACKET,)) -> exp.Expr:
+        """A duration, taken as raw text up to SLIDE, DELAY, INTERNAL or one of ``ends``, the closing bracket."""
         first = self._curr
-        while self._curr and self._curr.token_type != TokenType.R_BRACKET and self._curr.text.upper() not in _ENDS:
+        while self._curr and self._curr.token_type not in ends and self._curr.text.upper() not in _ENDS:
             self._advance()
         last = self._prev
         if not first or last.start < first.start:
@@ -396,6 +435,13 @@ class CqlParser(SparkParser):
         literal = exp.Literal(this=str(span) if isinstance(span, int) else f"{span.count} MONTHS", is_string=False)
         literal.meta.update(start=first.start, end=last.end)
         return literal
+
+
+def _as_name(token: Token) -> Token:
+    """The word WINDOW as a name; other tokens as they are."""
+    if token.token_type != TokenType.WINDOW:
+        return token
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
 def _named(call: exp.Expr, token: Token) -> exp.Expr:
@@ -444,6 +490,11 @@ class Cql(Spark):
         """Spark's; a quote written twice is a quote, as in ``'it''s'`` (Spark 4)."""
 
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
+
+    def tokenize(self, sql: str, *args: Any, **kwargs: Any) -> list[Token]:
+        """As Spark's; ``window(ts, size)`` is a call, though its name begins a clause elsewhere."""
+        tokens: list[Token] = super().tokenize(sql, *args, **kwargs)
+        return [_as_name(a) if b.token_type == TokenType.L_PAREN else a for a, b in pairwise(tokens)] + tokens[-1:]
 
     def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
         """The path as it stands: no function here reads one, and sqlglot would log what it does not understand."""

@@ -8,10 +8,9 @@ from itertools import pairwise
 from sqlglot import exp
 
 _WINDOWS = (
-    "a window stands at its stream: for TUMBLE(ts, size) write FROM s [RANGE size SLIDE size], for "
-    "HOP(ts, slide, size) or window(ts, size, slide) write FROM s [RANGE size SLIDE slide], as in "
-    "[RANGE 5 MINUTES SLIDE 1 MINUTE]; column ts of the result is the window's end, and option "
-    'bounds="start" takes the rows of [start, end) as they do'
+    "a window stands at its stream, FROM s [RANGE size SLIDE slide] (a tumbling one is [RANGE size SLIDE size]), or is "
+    "written FROM TUMBLE(s, ts, size), FROM HOP(s, ts, slide, size), or GROUP BY window(ts, size, slide) of the one "
+    "stream in FROM; column ts of the result is the window's end, WINDOW_START() and WINDOW_END() show both"
 )
 _SESSIONS = (
     "windows of sessions are not supported: windows are of time, [RANGE 10 MINUTES], or of rows, "
@@ -44,8 +43,7 @@ _OWN = "register one of your own with session.aggregate(name, ...)"
 
 _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(
-        ("window", "tumble", "hop", "cumulate", "tumbling", "hopping", "window_time", "tumble_start",
-         "tumble_end", "hop_start", "hop_end"), _WINDOWS
+        ("window", "cumulate", "tumbling", "hopping", "window_time"), _WINDOWS
     ),
     **dict.fromkeys(("session", "session_window", "session_start", "session_end"), _SESSIONS),
     **dict.fromkeys(

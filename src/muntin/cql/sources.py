@@ -11,6 +11,7 @@ from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.ctes import written_out
 from muntin.cql.dialect import StreamRef, ToStream, WindowSpec
+from muntin.cql.edges import in_brackets
 from muntin.cql.instead import for_function, not_here
 from muntin.cql.output_windows import Relation, streamed
 from muntin.cql.parse import parse
@@ -112,6 +113,9 @@ class Sources:
             tree = parse(view.text)
             with every_argument_read(tree, view.text, self.ctx.catalog):
                 tree, _ = written_out(tree, view.text)
+                asked, _ = in_brackets(tree, view.text, self.ctx.options, self.ctx.catalog)
+                if asked.bounds != self.ctx.options.bounds:
+                    raise at.error(f'view {view.name} has windows of [start, end): give the query bounds="start"')
                 if isinstance(tree, ToStream) and tree.args["kind"] != "wstream":
                     return self._windowed(streamed(inside, tree, False, self.relation), spec, at)
                 node = self.relation(inside, tree)

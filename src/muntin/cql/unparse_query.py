@@ -26,6 +26,7 @@ from muntin.plan.nodes import (
     SetOp,
     TableScan,
     TopK,
+    WindowEdge,
 )
 from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
 
@@ -40,7 +41,7 @@ Step = SemiJoin | Apply | Filter
 
 def to_cql(query: BoundQuery) -> str:
     """CQL text that binds to an equal plan under the same catalog (its views are written out) and options."""
-    body = relation_text(query.root.input)
+    body = relation_text(query.root.input, query.root.edges)
     return body if query.root.kind == "changes" else _wrapped(query.root.kind, body)
 
 
@@ -49,8 +50,8 @@ def _wrapped(kind: str, body: str) -> str:
     return f"{'-'.join([name.capitalize(), *restore])}({body})"
 
 
-def relation_text(node: Node) -> str:
-    """Text of the query that computes a relation."""
+def relation_text(node: Node, edges: tuple[WindowEdge, ...] = ()) -> str:
+    """Text of the query that computes a relation, with the edges of its windows in the select list."""
     match node:
         case SetOp(kind, left, right):
             return f"({relation_text(left)}) {_SETS[kind]} ({relation_text(right)})"
@@ -59,9 +60,9 @@ def relation_text(node: Node) -> str:
         case TopK(SetOp() | Distinct(SetOp()) as inner):
             return f"{relation_text(inner)} {_limited(node, _output)}"
         case TopK(TopK() | Project(TopK()) as inner):
-            return f"({relation_text(inner)}) {_limited(node, _output)}"
+            return f"({relation_text(inner, edges)}) {_limited(node, _output)}"
         case _:
-            return _Block(node).text()
+            return _Block(node).text(edges)
 
 
 def _output(e: Expr) -> str:
@@ -111,14 +112,17 @@ class _Block:
         self.ranks = dict(self.top.ranks) if self.top is not None else {}
         self.input = node.input
 
-    def text(self) -> str:
+    def text(self, edges: tuple[WindowEdge, ...] = ()) -> str:
         body = _Rows.of(self.input, {})
 
         def key(e: Expr) -> str:
             assert isinstance(e, Column)
             return quote(e.name) if e.name in self.names else _not_ordinal(self.exprs[e.name], body.above)
 
-        columns = ", ".join(f"{self._item(n, body.above, key)} AS {quote(n)}" for n in self.names)
+        items = [f"{self._item(n, body.above, key)} AS {quote(n)}" for n in self.names]
+        for edge in edges:
+            items.insert(edge.position, f"WINDOW_{'START' if edge.back else 'END'}() AS {quote(edge.name)}")
+        columns = ", ".join(items)
         word = "SELECT DISTINCT" if self.distinct else "SELECT"
         parts = [f"{word} {columns}", *body.clauses()]
         if self.top is not None:

@@ -22,7 +22,7 @@ from muntin.core.errors import InternalError, StoreError
 from muntin.dataflow import graph, routes
 from muntin.operators.joins import join_graph, narrow
 from muntin.operators.operator import Described
-from muntin.plan import catalog, exprs, windows
+from muntin.plan import catalog, exprs, nodes, windows
 
 CLASS = "class"
 
@@ -132,7 +132,7 @@ def classes() -> dict[str, type[Any]]:
     for module in (schema, exprs, windows, catalog, routes, join_graph, narrow):
         own = (c for c in vars(module).values() if isinstance(c, type) and is_dataclass(c))
         found |= {c.__name__: c for c in own}
-    return found | {c.__name__: c for c in (graph.Edge, graph.Vertex, graph.QueryPlan)}
+    return found | {c.__name__: c for c in (graph.Edge, graph.Vertex, graph.QueryPlan, nodes.WindowEdge)}
 
 
 def _operators(base: type[Any]) -> Iterator[type[Any]]:

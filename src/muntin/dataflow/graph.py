@@ -28,6 +28,7 @@ from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.catalog import Stream
+from muntin.plan.nodes import WindowEdge
 from muntin.plan.stable_text import stable_text
 from muntin.plan.windows import Now, QueryOptions, Range, Ticks, Window
 from muntin.state.window_rows import PANES
@@ -111,6 +112,8 @@ class QueryPlan:
     horizon: tuple[tuple[str, Reach], ...] = ()
     shown: tuple[str, ...] = ()
     """The root's columns that ``schema`` names, where it has more (none named: all of them)."""
+    edges: tuple[WindowEdge, ...] = ()
+    """Columns among the query's that are made of the instant."""
     order: OrderKeys = ()
     """How the results of one instant are ordered (ORDER BY ... LIMIT), over the root's columns."""
     sharing: tuple[tuple[str, bool], ...] = field(default=(), compare=False)
@@ -132,7 +135,7 @@ class QueryPlan:
     @property
     def signature(self) -> str:
         """Names the result stream: equal for queries that show the same rows under the same columns."""
-        form = (self.schema.names, self.shows_op, self.options.exp, self.shown, self.order)
+        form = (self.schema.names, self.shows_op, self.options.exp, self.shown, self.order, self.edges)
         return hashlib.sha256((self.id + stable_text(form)).encode()).hexdigest()[:16]
 
     @property
@@ -152,14 +155,14 @@ class QueryPlan:
 
     def _free(self, name: str) -> str:
         """``name``, with underscores before it until no column of the query's is called that, letter case apart."""
-        taken = {n.lower() for n in self.schema.names}
+        taken = {n.lower() for n in (*self.schema.names, *(e.name for e in self.edges))}
         while name in taken:
             name = f"_{name}"
         return name
 
     def spark_schema(self) -> pa.Schema:
         """The result's columns, each nullable or not."""
-        known = {*self.present, self.time_column}
+        known = {*self.present, self.time_column, *(e.name for e in self.edges)}
         return pa.schema([f.with_nullable(f.name not in known) for f in self.result_schema.to_arrow()])
 
     @cached_property
@@ -175,7 +178,10 @@ class QueryPlan:
             extra.append(Field(self.op_column, pa.string()))
         if self.options.exp:
             extra.append(Field(self._free("exp"), instant))
-        return Schema(self.schema.fields + tuple(extra))
+        own = list(self.schema.fields)
+        for edge in self.edges:
+            own.insert(edge.position, Field(edge.name, instant))
+        return Schema((*own, *extra))
 
 
 @dataclass(frozen=True)

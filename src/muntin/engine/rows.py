@@ -80,7 +80,7 @@ def results_of(graph: Graph, rows: Mapping[int, Batch], times: Times) -> Iterato
 
 def form_of(plan: QueryPlan, root: int) -> Hashable:
     """Equal for plans whose answers are equal but for the names of their columns."""
-    return root, plan.shows_op, plan.options.exp, plan.shown, plan.order
+    return root, plan.shows_op, plan.options.exp, plan.shown, plan.order, plan.edges
 
 
 def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER, since: int = NEVER) -> pa.RecordBatch:
@@ -92,7 +92,10 @@ def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER, since: int = N
     kept = rows.columns.select(list(plan.shown)) if plan.shown else rows.columns
     schema = plan.result_schema.to_arrow()
     instant = INSTANT
-    columns = [*kept.columns, pa.array(rows.ts).view(instant)]
+    columns = list(kept.columns)
+    for edge in plan.edges:
+        columns.insert(edge.position, pa.array(rows.ts - edge.back).view(instant))
+    columns.append(pa.array(rows.ts).view(instant))
     if plan.shows_op:
         assert rows.sign is not None
         columns.append(pa.array(["-", "+"]).take(pa.array((rows.sign > 0).astype(np.int8))))

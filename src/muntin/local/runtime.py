@@ -243,7 +243,8 @@ class LocalPipeline:
         table = pa.Table.from_batches(parts, plan.result_schema.to_arrow())
         if not parts:
             return table
-        times = np.concatenate([buffer_values(p.column(len(plan.schema)), np.int64) for p in parts])
+        at = len(plan.schema) + len(plan.edges)
+        times = np.concatenate([buffer_values(p.column(at), np.int64) for p in parts])
         if (times[1:] >= times[:-1]).all():
             return table
         # A take from many chunks looks for the chunk of each row: after one copy that takes half as long.

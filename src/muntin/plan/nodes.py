@@ -315,11 +315,22 @@ OutputKind = OneOf["rstream", "istream", "dstream", "changes", "istream_restore"
 
 
 @dataclass(frozen=True)
+class WindowEdge:
+    """A column of the result at ``position``: the instant, less ``back`` microseconds (the window's start)."""
+
+    position: int
+    name: str
+    back: int = 0
+
+
+@dataclass(frozen=True)
 class Output:
-    """Root: how the relation becomes a stream. ``changes`` is the bare SELECT without SLIDE (+ and - rows)."""
+    """Root: how the relation becomes a stream. ``changes`` is the bare SELECT without SLIDE (+ and - rows). ``edges``:
+    columns beside those of the relation, which say where the instant's window starts and ends."""
 
     input: Node
     kind: OutputKind
+    edges: tuple[WindowEdge, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -144,6 +144,12 @@ class _Query:
         again = self.output.kind == "rstream" and not self.beats
         return self.stays if again else [*self.stays, *self.passed]
 
+    def _with_edges(self, t: int, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The row with the columns that are made of the instant."""
+        for edge in self.output.edges:
+            row = (*row[: edge.position], t - edge.back, *row[edge.position :])
+        return row
+
     def rows(self) -> list[ResultRow]:
         kind = self.output.kind
         if kind in ("istream_restore", "rstream_restore"):
@@ -155,7 +161,7 @@ class _Query:
             gone, come = (before - now).elements(), (now - before).elements()
             match kind:
                 case "rstream":
-                    out += [(t, None, r) for r in rows]
+                    out += [(t, None, self._with_edges(t, r)) for r in rows]
                 case "istream":
                     out += [(t, None, r) for r in come]
                 case "dstream":

@@ -133,7 +133,7 @@ class _Lowering(Negation):
         ticks = ticks_of(root, self.query.options)
         found = QueryPlan(
             vertices, place, self.query.options, ticks, root.schema, root.kind == "changes", present=present,
-            horizon=horizon,
+            horizon=horizon, edges=root.edges,
         )  # fmt: skip
         if top is None:
             return found
