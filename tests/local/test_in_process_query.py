@@ -202,10 +202,24 @@ def test_what_is_wrong_is_said_with_what_to_do(given: dict[str, Any], message: s
         muntin.query(SUM, **given)
 
 
-def test_nanoseconds_are_not_rounded_silently() -> None:
-    rows = pa.table({"ts": pa.array([1], pa.timestamp("ns")), "k": ["a"], "v": [1]})
-    with pytest.raises(ConfigError, match=r"column 'ts' does not fit timestamp\[us\].*round it first"):
-        muntin.query(SUM, e=rows)
+def test_nanoseconds_are_cut_and_it_is_said(tmp_path: Path) -> None:
+    """Towards the past, before 1970 too; whole microseconds are nothing to speak of."""
+    rows = pa.table({"ts": pa.array([-1, 1_999], pa.timestamp("ns")), "v": [1, 2]})
+    pq.write_table(rows, tmp_path / "e.parquet")
+    with pytest.warns(UserWarning, match="column 'ts' has nanoseconds, which are cut to microseconds"):
+        found = muntin.query("Istream(SELECT v FROM e [NOW])", e=tmp_path / "e.parquet")
+    assert [t.value for t in found["ts"]] == [-1, 1]
+
+
+def test_a_slide_longer_than_its_window_is_said() -> None:
+    with pytest.warns(UserWarning, match="rows fall between its windows, and of every 5 MINUTES only the last 1 MIN"):
+        muntin.query("SELECT COUNT(*) AS n FROM e [RANGE 1 MINUTE SLIDE 5 MINUTES]", e=events([1]))
+
+
+def test_a_time_that_makes_millions_of_empty_answers_is_said() -> None:
+    rows = {"ts": [0, 600_000_000], "v": [1, 2]}
+    with pytest.warns(UserWarning, match=r"no row of e between 1970-01-01 .* and 1989-01-05 .*: 166,666 empty"):
+        muntin.query("SELECT COUNT(*) AS n FROM e [RANGE 1 HOUR SLIDE 1 HOUR]", e=pa.table(rows), ts="ts", ts_unit="s")
 
 
 def test_static_tables_options_and_parameters() -> None:

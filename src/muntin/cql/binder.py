@@ -14,6 +14,7 @@ from muntin.cql.context import Context
 from muntin.cql.ctes import written_out
 from muntin.cql.dialect import ToStream
 from muntin.cql.edges import edges_of, in_brackets, stray, taken_out
+from muntin.cql.notes import notes_of
 from muntin.cql.output_windows import check_internal
 from muntin.cql.parse import parse
 from muntin.cql.query import relation
@@ -63,7 +64,7 @@ def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     root = in_zone(replace(shown, edges=edges_of(ctx, edges, shown, options)), options.scalar_zone)
     query = BoundQuery(text, root, options)
     check_plan(ctx, tree, query.root)
-    return query
+    return replace(query, notes=notes_of(tree, query.root, catalog))
 
 
 def _in_known_zones(options: QueryOptions) -> QueryOptions:

@@ -132,6 +132,9 @@ def _prepare(
         read[name] = open_table(name, source)
         statics.append(Table(name, read[name][1]))
     bound = bind(with_parameters(text, parameters or {}), Catalog(tuple(known), tuple(statics)), query_options(options))
+    for note in bound.notes:
+        if not note.endless:
+            warnings.warn(note.text, stacklevel=3)
     return Replay(plan_query(bound), read)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import glob
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.json
@@ -255,7 +257,7 @@ def schema_of(stored: pa.Schema, owner: str) -> Schema:
 def converted(rows: pa.Table, schema: Schema, owner: str) -> pa.Table:
     """Some columns of an input in the types of ``schema``.
 
-    Raises ConfigError for values that a type cannot hold, nanoseconds among them: nothing is rounded silently.
+    Nanoseconds are cut to microseconds, which a warning says. Raises ConfigError for values that a type cannot hold.
     """
     columns = []
     for name in rows.column_names:
@@ -264,9 +266,11 @@ def converted(rows: pa.Table, schema: Schema, owner: str) -> pa.Table:
         try:
             columns.append(rows.column(name).cast(field.type))
         except pa.ArrowInvalid as e:
-            fine = pa.types.is_timestamp(rows.schema.field(name).type)
-            remedy = "; event time has microseconds: round it first, as in pandas' dt.floor('us')" if fine else ""
-            raise ConfigError(f"{owner}: column {name!r} does not fit {field.type}: {_first_line(e)}{remedy}") from None
+            held = rows.schema.field(name).type
+            if not (pa.types.is_timestamp(held) and held.unit == "ns" and pa.types.is_timestamp(field.type)):
+                raise ConfigError(f"{owner}: column {name!r} does not fit {field.type}: {_first_line(e)}") from None
+            warnings.warn(f"{owner}: column {name!r} has nanoseconds, which are cut to microseconds", stacklevel=2)
+            columns.append(pc.floor_temporal(rows.column(name), unit="microsecond").cast(field.type))
     return pa.table(columns, names=rows.column_names) if columns else rows
 
 

@@ -5,19 +5,23 @@ As Spark's replay of batch DataFrames: no row is late, and the end of the input 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from muntin.core.calendar import nominal
 from muntin.core.schema import Schema
-from muntin.core.time import ALWAYS
+from muntin.core.time import ALWAYS, instant_text
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.engine.losses import Losses
 from muntin.local.ordering import Ordered, together
 from muntin.local.readers import Input, whole
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import columns_of
@@ -44,7 +48,12 @@ class Replay:
         total = sum(part.rows for o in ordered for part in o.given.parts)
         batch = {s.name: table_feed(s, *self.inputs[s.name]) for s in pipeline.graph.streams if s.static}
         done = 0
+        told = not _answers_nothing(self.plan)
+        before: dict[str, int] = {}
         for step, until in together(ordered):
+            for name, chunk in step.items():
+                told = told or _tell_gap(name, np.append(before.get(name, chunk.ts[:1]), chunk.ts), self.plan)
+                before[name] = int(chunk.ts[-1])
             batch |= {name: chunk.rows for name, chunk in step.items()}
             yield pipeline.push_all(batch, until=until)[0]
             done += sum(len(chunk.ts) for chunk in step.values())
@@ -77,6 +86,33 @@ def read_columns(stream: Stream, graph: Graph) -> list[str]:
             for e in (vertex.op.keep, *(e for _, e in vertex.op.columns)):
                 names |= {column.name for column in columns_of(e)}
     return [name for name in stream.schema.names if name in names]
+
+
+MANY = 100_000
+"""So many empty answers in a row are told of."""
+
+
+def _answers_nothing(plan: QueryPlan) -> bool:
+    """Whether the query gives an answer at each evaluation instant, over empty windows too."""
+    aggregates = (v.op for v in plan.vertices if isinstance(v.op, GroupAggregate))
+    return plan.ticks is not None and any(op.emit == "snapshots" and not op.groups for op in aggregates)
+
+
+def _tell_gap(name: str, ts: NDArray[np.int64], plan: QueryPlan) -> bool:
+    """Warn of the first gap between event times that makes very many empty answers; whether there is one."""
+    assert plan.ticks is not None
+    wide = np.flatnonzero(np.diff(ts) // min(map(nominal, plan.ticks.slides)) > MANY)
+    if len(wide) == 0:
+        return False
+    low, high = int(ts[wide[0]]), int(ts[wide[0] + 1])
+    empty = (high - low) // min(map(nominal, plan.ticks.slides))
+    warnings.warn(
+        f"there is no row of {name} between {instant_text(low)} and {instant_text(high)}: {empty:,} empty answers at "
+        "the multiples of SLIDE. Is one of the times wrong? A condition on the event time before, or GROUP BY, leaves "
+        "them out",
+        stacklevel=2,
+    )
+    return True
 
 
 def _losses(ordered: Sequence[Ordered], pipeline: LocalPipeline) -> Losses:

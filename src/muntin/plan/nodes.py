@@ -7,7 +7,7 @@ unique: a scan exposes ``alias.column``, so nothing above it needs scopes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -360,12 +360,21 @@ Node = (
 
 
 @dataclass(frozen=True)
+class Note:
+    """What a query's author may not have meant, in words; ``endless``: it matters where input does not end."""
+
+    text: str
+    endless: bool = False
+
+
+@dataclass(frozen=True)
 class BoundQuery:
     """A query ready to plan: its text, the plan's root and the options it runs under."""
 
     text: str
     root: Output
     options: QueryOptions = QueryOptions()
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
     @property
     def scans(self) -> tuple[Scan, ...]:

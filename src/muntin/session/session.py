@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as changed
@@ -78,6 +79,8 @@ def _never_changes(name: str) -> str:
         f"table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; give "
         'kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
     )
+
+log = logging.getLogger("muntin")
 
 
 class Session:
@@ -414,6 +417,9 @@ class Session:
                 f"there is a query {name!r} already; drop() it first, give another name, or replace=True"
             )
         query = Query(self, name, self._bind(text, options))
+        endless = any(frame.isStreaming for frame in query.frames.values())
+        for note in (n for n in query.bound.notes if endless or not n.endless):
+            log.warning("query %s: %s", name, note.text)
         self.queries[name] = query
         return query
 
