@@ -417,7 +417,8 @@ class Session:
                 f"there is a query {name!r} already; drop() it first, give another name, or replace=True"
             )
         query = Query(self, name, self._bind(text, options))
-        endless = any(frame.isStreaming for frame in query.frames.values())
+        read = {scan.stream.name for scan in query.bound.scans}
+        endless = any(frame.isStreaming for name, frame in self.frames.items() if name in read)
         for note in (n for n in query.bound.notes if endless or not n.endless):
             log.warning("query %s: %s", name, note.text)
         self.queries[name] = query
