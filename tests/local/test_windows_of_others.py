@@ -23,6 +23,8 @@ SPELLINGS = {
     "'2' MINUTES, INTERVAL '5' MINUTES)) GROUP BY window_start, window_end, k",
     "spark": "SELECT window.start AS window_start, window.end AS window_end, k, COUNT(*) AS n FROM s "
     "GROUP BY window(ts, '5 minutes', '2 minutes'), k",
+    "positions": "SELECT window_start, window_end, k, COUNT(*) AS n FROM HOP(s, ts, INTERVAL '2' MINUTES, INTERVAL '5' "
+    "MINUTES) GROUP BY 1, 2, 3",
     "calls": "SELECT HOP_START(ts, INTERVAL 2 MINUTES, INTERVAL 5 MINUTES) AS window_start, k, HOP_END(ts, INTERVAL 2 "
     "MINUTES, INTERVAL 5 MINUTES) AS window_end, COUNT(*) AS n FROM s GROUP BY HOP(ts, INTERVAL 2 MINUTES, INTERVAL 5 "
     "MINUTES), k",

@@ -18,6 +18,7 @@ from muntin.core.time import DAY
 from muntin.cql.context import Context
 from muntin.cql.dialect import StreamRef, WindowSpec
 from muntin.cql.durations import parse_span
+from muntin.cql.limits import whole_number
 from muntin.cql.places import place_of
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import Node, Output, Rewindow, Scan, WindowEdge, within
@@ -43,6 +44,7 @@ def in_brackets(tree: exp.Expr, text: str, options: QueryOptions, catalog: Catal
     """
     foreign = [w for w in tree.find_all(WindowSpec) if w.args.get("function")]
     for select in list(tree.find_all(exp.Select)):
+        _positions_named(select)
         foreign += _grouped(select, text, catalog)
         if foreign:
             _forget_keys(select)
@@ -110,6 +112,17 @@ def place_of_meta(node: exp.Expr) -> dict[str, int]:
     """Where a node stands, as its ``meta`` has it."""
     found = next((n.meta for n in node.walk() if "start" in n.meta), {})
     return {k: found[k] for k in ("start", "end") if k in found}
+
+
+def _positions_named(select: exp.Select) -> None:
+    """Positions in GROUP BY as the expressions that they stand for, where the select list has edges, which leave it."""
+    group = select.args.get("group")
+    items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
+    if group is None or all(_edge(i) is None for i in items):
+        return
+    numbers = ((n, whole_number(n)) for n in group.expressions)
+    named = [items[at - 1].copy() if at is not None and 0 < at <= len(items) else n for n, at in numbers]
+    group.set("expressions", named)
 
 
 def _forget_keys(select: exp.Select) -> None:

@@ -346,6 +346,8 @@ class ExprBinder:
     def _type(self, node: exp.DataType) -> pa.DataType:
         """The type that a cast names; lengths, as in VARCHAR(5), are refused: values keep theirs."""
         to = from_spark(node.sql(dialect="spark"))
+        if family(to) == "nested":
+            raise TypeClash(f"CAST makes no arrays, maps and structs, as {to_spark(to)}: write a plain type")
         if node.expressions and not pa.types.is_decimal(to):
             raise TypeClash(f"{node.sql(dialect='spark')} in CAST: types have no length here, write {to_spark(to)}")
         return to
