@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
-from muntin.aggregates.registry import AGGREGATES
-from muntin.cql.functions import NAMES
-from muntin.cql.options import CHOICES, OPTIONS
+from sqlglot import exp
 
+from muntin.aggregates.registry import AGGREGATES
+from muntin.core.errors import QueryError
+from muntin.cql.arguments import READ
+from muntin.cql.functions import NAMES
+from muntin.cql.instead import for_function
+from muntin.cql.options import CHOICES, OPTIONS
+from muntin.cql.parse import parse
+
+_OPERATORS = {
+    "!", "!=", "%", "&", "*", "+", "-", "/", "<", "<=", "<=>", "<>", "=", "==", ">", ">=", "^", "|", "||", "~",
+}  # fmt: skip
+_OTHERS = {"bit_and", "bit_or", "bit_xor", "any", "exists"}
+"""Names that mean something else in Spark: aggregates, and a function of functions."""
+_WORDS = {"and", "or", "not", "in", "like", "ilike", "between", "case", "when", "div", "cast", "date_part", "datepart"}
+WINDOWS = {"window", "row_number", "rank", "dense_rank"}
 PLACE = re.compile(r"<!-- table: (\w+) -->")
 MEANING = {
     "bounds": "which ends belong to a window: the later one, both, or the earlier one",
@@ -28,7 +42,8 @@ MEANING = {
 
 def table(name: str) -> str:
     """The table as Markdown. Raises KeyError for another name."""
-    return {"aggregates": _aggregates, "functions": _functions, "options": _options}[name]()
+    made = {"aggregates": _aggregates, "functions": _functions, "options": _options, "spark": _spark}
+    return made[name]()
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -44,6 +59,47 @@ def _aggregates() -> str:
 
 def _functions() -> str:
     return ", ".join(f"`{name}`" for name in NAMES)
+
+
+def sparks() -> tuple[str, ...]:
+    """The functions of Spark 4.3, as SHOW SYSTEM FUNCTIONS lists them."""
+    return tuple((Path(__file__).parent / "spark_functions.txt").read_text(encoding="utf-8").split())
+
+
+def is_here(name: str) -> bool:
+    """Whether queries may call a function of Spark's by its name: the call's node is one that binding knows."""
+    if not name.isidentifier():
+        return name in _OPERATORS
+    if name in _WORDS or name in WINDOWS:
+        return True
+    if name in _OTHERS:
+        return False
+    for arguments in ("x", "x, y", "x, y, z", ""):
+        try:
+            node = parse(f"SELECT {name}({arguments}) AS c FROM s").find(exp.Alias).this  # type: ignore[union-attr]
+        except QueryError:
+            continue
+        called = {n.lower() for a in AGGREGATES for n in a.names} | {*NAMES}
+        known = str(node.this).lower() in called if isinstance(node, exp.Anonymous) else type(node) in READ
+        if known and not isinstance(node, exp.Column | exp.Literal | exp.Window | exp.Paren):
+            return True
+    return False
+
+
+def _spark() -> str:
+    """Spark's functions that are here, those that have another spelling here, and the others."""
+    here = [n for n in sparks() if is_here(n)]
+    other = [n for n in sparks() if n not in here and for_function(n) is not None]
+    rest = [n for n in sparks() if n not in here and n not in other]
+    spelled = "\n".join(f"| `{n}` | {for_function(n)} |" for n in other)
+    return (
+        f"{len(here)} of the {len(sparks())} functions of Spark 4.3 are here under their names:\n\n{_listed(here)}.\n\n"
+        f"| of Spark | what to write instead |\n|---|---|\n{spelled}\n\nNot here, and refused: {_listed(rest)}."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _options() -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -275,6 +276,13 @@ def test_all_functions_are_drawn() -> None:
     drawn = {n for t in texts for n in names(bound(t, "America/New_York"))}
     made = {"pair", "row", "only", "is_not_null"}  # by the planner
     assert drawn == FUNCTIONS - made - {"field", "element", "size", "array_contains", "map_keys", "map_values"}
+
+
+def test_the_list_of_sparks_functions_is_whole(spark: Any) -> None:
+    """The reference says of each which are here; the list is of the newest Spark that is supported."""
+    kept = (Path(__file__).parents[2] / "tools" / "spark_functions.txt").read_text(encoding="utf-8").split()
+    found = [row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()]
+    assert spark.version < "4.3" or found == kept
 
 
 SESSIONS = [(zone, ansi, ZONES[(i + turn) % len(ZONES)]) for turn, ansi in enumerate(("true", "false")) for i, zone in

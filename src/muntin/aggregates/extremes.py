@@ -135,6 +135,6 @@ MIN = Aggregate(
     merged=_over_panes,
 )
 MAX = replace(MIN, fn="max", names=("max",))
-BOOL_OR = replace(MAX, names=("bool_or", "logical_or", "boolor_agg"), takes=CONDITIONS)
+BOOL_OR = replace(MAX, names=("bool_or", "logical_or", "boolor_agg", "some"), takes=CONDITIONS)
 BOOL_AND = replace(MIN, names=("bool_and", "logical_and", "booland_agg"), takes=CONDITIONS)
 EVERY = replace(MIN, names=("every",), takes=CONDITIONS, listed="")

@@ -171,7 +171,7 @@ SUM = Aggregate(
 AVG = replace(
     SUM,
     fn="avg",
-    names=("avg",),
+    names=("avg", "mean"),
     type=_average_type,
     parts=lambda agg: () if _floats(agg) else ("sum", "count"),
     merged=_average_over_panes,
