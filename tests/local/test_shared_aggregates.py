@@ -15,7 +15,11 @@ from stored import Stored
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.durable import Asked, DurablePlan, from_json, take_up, to_json
+from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.dataflow.sharing.rules import shared_graph
+from muntin.engine import substeps
+from muntin.local.history import fill
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.synopsis import Synopsis
 from muntin.plan.catalog import Catalog, Stream
@@ -153,6 +157,16 @@ def test_queries_come_and_go_beside_others_that_go_on(seed: int, tmp_path: Path)
     assert told or seed != 1
 
 
+def test_a_new_query_is_told_what_it_begins_with() -> None:
+    first = {n: f"SELECT k, SUM(v) AS a FROM s [RANGE {n} SECONDS SLIDE 2 SECONDS] GROUP BY k" for n in ("8", "6")}
+    new = first | {"4": first["8"].replace("RANGE 8", "RANGE 4")}
+    before = take_up(None, {n: asked(t) for n, t in first.items()}, 0, "test").durable
+    queries = {n: asked(t) for n, t in new.items()}
+    taken = fill(take_up(before, queries, 7, "test"), queries, before, lambda ids: None, 1).taken
+    assert taken.notes.keys() == {"4"} and "begins with those that tell what it asks" in taken.notes["4"]
+    assert taken.durable.filling("4").batch == 7 and taken.durable.filling("8").batch == 0
+
+
 def since(query: str, batches: list[dict[str, pa.Table]], known: int, first: int, shards: int) -> list[str]:
     """What a query shows from batch ``first`` on that has the rows from batch ``known`` on that were not late then."""
     plan = plan_queries([bind(query, CATALOG)])
@@ -174,3 +188,23 @@ def test_a_query_that_reports_reads_its_own_partials_only() -> None:
     pipe, together = run(plans, batches)
     assert len(pipe.graph.shared) == 1 and all(together)
     assert together == [run([p], batches)[1][0] for p in plans]
+
+
+@pytest.mark.parametrize("most", [3, 40])
+def test_answers_that_have_no_room_in_a_step_come_in_several(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(most)
+    texts = [text(rng) for _ in range(9)]
+    plans, batches = plan_queries(bind(t, CATALOG) for t in texts), data(rng, 6)
+    _, whole = run(plans, batches)
+    monkeypatch.setattr(substeps, "MOST", most)
+    assert run(plans, batches)[1] == whole and any(len(rows) > most for rows in whole)
+
+
+def test_explain_says_who_shares_what_and_what_that_spares() -> None:
+    window = "[RANGE {n} SECONDS SLIDE 2 SECONDS] WHERE k < {n}"
+    texts = [f"SELECT k, SUM(v) AS a FROM s {window.format(n=n)} GROUP BY k" for n in (4, 8)]
+    graph = shared_graph(plan_queries(bind(t, CATALOG) for t in texts))
+    told = explain_graph("text", graph, ["short", "long"])
+    assert "shared by rule synopses in #1: short, long" in told and "2 windows and 2 predicates" in told
+    (note,) = json.loads(explain_graph("json", graph, ["short", "long"]))["shared"]
+    assert note["queries"] == ["short", "long"] and "1 pass over the stream instead of 2" in note["saved"]

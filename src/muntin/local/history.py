@@ -73,17 +73,32 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
         try:
             if asked[name].bound.root.kind not in ("changes", "rstream"):
                 raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
-            if any(taken.durable.vertices[v].inside for v in own & begun):
-                raise NoHistory("it reads a synopsis, of which it has the panes that tell what it asks")
+            if holders := {taken.durable.vertices[v].inside for v in own & begun} - {""}:
+                if holders <= known:
+                    found = _noted(found, name, _reading(found, name, batch))
+                    continue
+                raise NoHistory("it reads a synopsis that begins with it")
             reason = why_not(plan, known)
             if reason is not None:
                 raise NoHistory(reason)
             shared = {v: since_of(before.vertices[v]) for v in own & known}
             found = _filled(found, name, _Filling(plan, kept, opens, shards, shared))
         except NoHistory as e:
-            note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {e}"
-            found = replace(found, taken=replace(found.taken, notes={**found.taken.notes, name: note}))
+            found = _noted(found, name, f"{found.taken.notes.get(name, 'new')}; no history was taken up: {e}")
     return found
+
+
+def _noted(found: Filled, name: str, note: str) -> Filled:
+    return replace(found, taken=replace(found.taken, notes={**found.taken.notes, name: note}))
+
+
+def _reading(found: Filled, name: str, batch: int) -> str:
+    """A word to the user of a query that reads a synopsis which is there already (``state.pane_partials``)."""
+    kind = found.taken.notes.get(name, "new").partition(":")[0]
+    return (
+        f"{kind}: it reads a synopsis of panes with others, and begins with those that tell what it asks; where none "
+        f"do, its windows fill from batch {batch} on"
+    )
 
 
 def _filled(found: Filled, name: str, filling: _Filling) -> Filled:
