@@ -21,6 +21,11 @@ def test_line_shows_every_number() -> None:
     ]  # fmt: skip
 
 
+def test_line_names_the_stream_that_the_others_wait_for() -> None:
+    shown = line({"watermark": 7_000_000, "held_by": "weather"}, 1)
+    assert "watermark 1970-01-01 00:00:07 (held back by weather) |" in shown
+
+
 def test_line_shows_updates_that_named_no_row_and_streams_of_which_nothing_was_kept() -> None:
     numbers = {"batch": 1, "bad": 5, "bad_updates": {"rates": 1200}, "lost": {"clicks": (1000, 12)}}
     assert line(numbers, 0).split(" | ")[-3:] == [

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from muntin.core.errors import ConfigError
+from muntin.core.schema import Schema
 from muntin.core.time import DAY, FOREVER, NEVER, SECOND
+from muntin.cql.binder import bind
 from muntin.dataflow.durable import Since
-from muntin.spark.metrics import add_up, combine
+from muntin.dataflow.graph import Graph
+from muntin.dataflow.planner import plan_query
+from muntin.engine.clocks import Times
+from muntin.plan.catalog import Catalog, Stream
+from muntin.spark.metrics import add_up, combine, count_marks
 from muntin.spark.run import check_tau
 
 NOW = 1_796_000_000 * SECOND
@@ -75,3 +82,23 @@ def test_since_when_the_windows_fill() -> None:
     since = {"old": Since(0, 100, None), "new": Since(7, 900, 50)}
     run = add_up(None, 9, combine(9, [{"a": {"rows": 1}}]), {"old": "a", "new": "b"}, since=since)
     assert {n: m.since for n, m in run.queries.items()} == since and run.since == since["new"]
+
+
+def test_the_stream_that_the_others_wait_for_is_named() -> None:
+    """By each query over several streams, and by the pipeline for the query that is furthest behind."""
+    schema = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64())
+    catalog = Catalog(tuple(Stream(n, schema, "ts", order=i) for i, n in enumerate("abc")))
+    texts = ("SELECT a.k FROM a [RANGE 1 HOUR], b [RANGE 1 HOUR] WHERE a.k = b.k",
+             "SELECT c.k FROM a [RANGE 1 HOUR], c [RANGE 1 HOUR] WHERE a.k = c.k", "SELECT k FROM c [NOW]")  # fmt: skip
+    graph = Graph.of(tuple(plan_query(bind(t, catalog)) for t in texts))
+    marks = {"a": 9 * SECOND, "b": 4 * SECOND, "c": 7 * SECOND}
+    times = Times(tuple(0 for _ in graph.domains), tuple(min(marks[s] for s in d) for d in graph.domains), ())
+    report: dict[str, dict[str, int]] = {}
+    for query in range(3):
+        own = report[str(query)] = {"watermark": min(marks[s] for s in graph.vertices[graph.roots[query]].streams)}
+        count_marks(own, graph, query, times)
+    found = combine(0, [report])
+    assert [found[str(q)].held_by for q in range(3)] == ["b", "c", None]
+    assert add_up(None, 0, found, {f"q{i}": str(i) for i in range(3)}).held_by == "b"
+    level = combine(0, [{"q": {"watermark": 5, "mark a": 5, "mark b": 5}}])
+    assert level["q"].held_by is None  # both are equally far

@@ -89,7 +89,7 @@ def line(numbers: Mapping[str, Any], rows_per_s: float) -> str:
     parts = [
         f"batch {numbers.get('batch', '-')}",
         f"{rows_per_s:,.0f} rows/s",
-        f"watermark {_watermark(numbers.get('watermark'))}",
+        f"watermark {_watermark(numbers.get('watermark'))}{_held(numbers.get('held_by'))}",
         f"lag {_lag(numbers.get('lag'))}",
         f"state {int(numbers.get('state_rows') or 0):,} rows",
         f"{int(numbers.get('results') or 0):,} results",
@@ -98,6 +98,10 @@ def line(numbers: Mapping[str, Any], rows_per_s: float) -> str:
     parts += [f"{n:,} bad updates of {table}" for table, n in (numbers.get("bad_updates") or {}).items()]
     parts += [f"EVERY ROW OF A BATCH DROPPED: {s} ({sum(n):,} rows)" for s, n in (numbers.get("lost") or {}).items()]
     return " | ".join(parts)
+
+
+def _held(stream: Any) -> str:
+    return f" (held back by {stream})" if stream else ""
 
 
 def _watermark(us: Any) -> str:

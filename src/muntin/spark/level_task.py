@@ -22,7 +22,7 @@ from muntin.spark.counts import TaskMeter, observed_letters, source_report, vert
 from muntin.spark.due import OWES, decision
 from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
-from muntin.spark.metrics import PIPELINE, add_to
+from muntin.spark.metrics import PIPELINE, add_to, count_marks
 from muntin.spark.outlets import Part
 from muntin.spark.overload import count_harvest, read_decision
 from muntin.spark.pack import Task
@@ -208,6 +208,7 @@ class SlotRun:
             late = lateness(graph, query, times)
             if query in times.deferred and times.watermarks[domain] > times.answered(query, domain)[1]:
                 self.report.setdefault(PIPELINE, {})[f"{OWES} {self.spec.signatures[query]}"] = 1
+            count_marks(own, graph, query, times)
             own |= {} if late is None else {"lateness": late, "skipped": skipped(graph, query, times)}
         _, watermark = times.answered(query, domain)
         own |= {"watermark": watermark, "now": self.mail.now}

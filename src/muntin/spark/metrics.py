@@ -10,6 +10,8 @@ from typing import Any
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import largest
 from muntin.dataflow.durable import Since
+from muntin.dataflow.graph import Graph
+from muntin.engine.clocks import Times
 from muntin.engine.losses import lost_text
 from muntin.spark.counts import VERTEX, VertexCounts, since_then
 
@@ -24,7 +26,7 @@ far it is behind says nothing."""
 
 Report = Mapping[str, Mapping[str, int]]
 
-_BAD_UPDATES, _LOST_BAD, _LOST_LATE = "bad updates", "lost bad", "lost late"
+_BAD_UPDATES, _LOST_BAD, _LOST_LATE, _MARK = "bad updates", "lost bad", "lost late", "mark"
 """First words of counters that are kept by table and by stream."""
 
 
@@ -46,7 +48,8 @@ class Metrics:
     ``lateness``: periods of SLIDE by which the oldest instant of the batch came late: one that answers (or owes, where
     the query waits) five of its instants shows the first of them four periods late (None: no SLIDE, or none yet).
     ``skipped``: instants that it did not report, since its period was lengthened (``periods="flexible"``). ``waited``:
-    batches that it has waited for its turn (``Session(budget=...)``; 0: it ran).
+    batches that it has waited for its turn (``Session(budget=...)``; 0: it ran). ``held_by``: of the streams that it
+    reads the one that is furthest behind, for which the others wait (None: one stream, or all are equally far).
     """
 
     batch: int
@@ -66,6 +69,7 @@ class Metrics:
     skipped: int = 0
     waited: int = 0
     share: float = 1.0
+    held_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,20 @@ def count_lost(into: dict[str, int], stream: str, bad: int, late: int) -> None:
     into |= {f"{_LOST_BAD} {stream}": bad, f"{_LOST_LATE} {stream}": late}
 
 
+def count_marks(into: dict[str, int], graph: Graph, query: int, times: Times) -> None:
+    """Note in a report how far each of a query's streams is, where it reads several."""
+    streams = graph.vertices[graph.roots[query]].streams
+    for stream in streams if len(streams) > 1 else ():
+        if (stream,) in graph.domains:
+            into[f"{_MARK} {stream}"] = times.watermarks[graph.domains.index((stream,))]
+
+
+def _held_by(marks: Mapping[str, int]) -> str | None:
+    """The stream that is furthest behind."""
+    behind = min(marks, key=lambda s: (marks[s], s), default=None)
+    return behind if behind is not None and marks[behind] < max(marks.values()) else None
+
+
 def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
     """Sum of the tasks' reports, by signature."""
     sums: dict[str, dict[str, int]] = {}
@@ -125,7 +143,7 @@ def _metrics(batch: int, values: dict[str, int]) -> Metrics:
     places = ((name.partition(" ")[2], value) for name, value in _named(values, _BAD_UPDATES).items())
     return Metrics(
         batch, **plain, watermark=watermark if known else None, lag=lag, bad_updates=largest(places),
-        lost={stream: (bad[stream], late[stream]) for stream in bad},
+        lost={stream: (bad[stream], late[stream]) for stream in bad}, held_by=_held_by(_named(values, _MARK)),
     )  # fmt: skip
 
 
@@ -176,10 +194,15 @@ def add_up(
         waited=max((m.waited for m in queries.values()), default=0),
         batches=base.batches + 1,
         share=min((m.share for m in queries.values()), default=1.0),
+        held_by=next((m.held_by for m in sorted(queries.values(), key=_mark_of) if m.held_by is not None), None),
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
         vertices=since_then(base.vertices, vertices or {}),
     )
+
+
+def _mark_of(metrics: Metrics) -> int:
+    return NEVER if metrics.watermark is None else metrics.watermark
 
 
 def _sums(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
@@ -201,8 +224,9 @@ def report_to_log(metrics: RunMetrics) -> None:
         for stream, (bad, late) in m.lost.items():
             log.warning("batch %d query %s: %s", m.batch, name, lost_text(stream, bad, late))
         log.info(
-            "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s, lag %s us%s",
-            m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark, m.lag,
+            "batch %d query %s: rows %d, late %d, bad %d, results %d, state rows %d, watermark %s%s, lag %s us%s",
+            m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark,
+            f" (held back by {m.held_by})" if m.held_by else "", m.lag,
             "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items())
             + (f", not admitted {m.shed}: answers are not exact, about {m.share:.1%}" if m.shed else ""),
         )  # fmt: skip
