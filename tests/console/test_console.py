@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,6 +182,9 @@ def test_prometheus_reads_it(console: Console, run: FakeRun) -> None:
     assert late == dict.fromkeys(run.texts, 6.0)
     assert {s.labels["stream"] for s in families["muntin_stream_rows"].samples} == {"flights", "weather"}
     assert {s.labels["query"]: s.value for s in families["muntin_query_lateness_periods"].samples} == {"wind": 1.0}
+    page = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text()
+    told = {name.removesuffix("_total") for name in re.findall(r"`(muntin_\w+)`", page)}
+    assert told == {name for name in families if not name.endswith("_created")}, "the table in docs/operating.md"
     joins = [s for s in families["muntin_vertex_rows_in"].samples if s.labels["operator"] == "WindowJoin"]
     assert joins and all(s.value > 0 for s in joins)
     assert families["muntin_query_lag_seconds"].type == "gauge" and families["muntin_batches"].samples[0].value == 2
