@@ -198,49 +198,17 @@ class _Made:
     """The source and the synopsis of a group, and a reader for each of its vertices."""
 
     def __init__(self, graph: Graph, own: list[Candidate]) -> None:
-        self.own = own
-        one = own[0]
-        terms = list(dict.fromkeys(e for c in own for e in columns_of(c.keep)))
-        args = list(dict.fromkeys(a.arg for c in own for a in c.aggs if a.arg is not None))
-        shipped = list(dict.fromkeys([*args, *terms]))
-        columns = [*one.groups, *(e for e in shipped if e not in one.groups)]
-        place = {e: Column(column_name(i), e.type) for i, e in reversed(list(enumerate(columns)))}
-        predicates = _numbered(c.keep for c in own)
-        aggs = _numbered(a for c in own for a in c.aggs)
-        parts: dict[Expr, list[str]] = {}
-        for a in aggs:
-            if a.arg is not None:
-                parts[a.arg] = list(dict.fromkeys([*parts.get(a.arg, []), *parts_of(a)]))
-        arguments = tuple(Argument(_name(e), place[e].name, e.type, tuple(sorted(p))) for e, p in parts.items())
-        at = {e: i for i, e in enumerate(parts)}
-        self.grid, base = panes(own)
-        self.op = Synopsis(
-            stream=one.stream.name,
-            groups=one.groups,
-            shift=one.shift,
-            begins=((one.stream.name, one.shift),),
-            predicates=tuple(map_columns(p, lambda c: place[c]) for p in predicates),
-            names=tuple(map(_name, predicates)),
-            arguments=arguments,
-            aggs=tuple(replace(a, arg=None if a.arg is None else place[a.arg]) for a in aggs),
-            of=tuple(-1 if a.arg is None else at[a.arg] for a in aggs),
-            windows=tuple(
-                Window(c.id, predicates[c.keep], c.length, c.slide, c.origin, tuple(aggs[a] for a in c.aggs))
-                for c in own
-            ),
-            grid=self.grid,
-            base=base,
-        )
-        kept = _common(own)
+        one, columns = own[0], _shipped(own)
+        self.own, self.op = own, _synopsis(own, columns)
+        self.grid, self.route = self.op.grid, _route(len(one.groups))
+        types, names = tuple(e.type for e in columns), tuple(spark_text(e) for e in columns)
         named = tuple((column_name(i), e) for i, e in enumerate(columns))
-        types = tuple(e.type for e in columns)
-        names = tuple(spark_text(e) for e in columns)
-        source = Source(one.stream, kept, named)
+        source = Source(one.stream, _common(own), named)
         self.source = Vertex(vertex_id(source, ()), source, (), types, False, one.streams, names=names)
+        aggs = _aggregates(own)
         out = (*types[: len(one.groups)], *(a.type for a in aggs), pa.int32())
         titles = (*names[: len(one.groups)], *(agg_text(a, spark_text) for a in aggs), "window")
         self.synopsis = Vertex(vertex_id(self.op, one.streams), self.op, (), out, False, one.streams, names=titles)
-        self.route = _route(len(one.groups))
         self.readers = {c.number: self._reader(k, graph.vertices[c.number]) for k, c in enumerate(own)}
 
     def _reader(self, window: int, v: Vertex) -> Vertex:
@@ -259,6 +227,46 @@ class _Made:
             f"{len({(c.length, c.slide) for c in self.own})} windows and {len(self.op.predicates)} predicates: "
             f"1 pass over the stream instead of {count}, state of the longest window ({rows}) alone"
         )
+
+
+def _aggregates(own: Sequence[Candidate]) -> dict[Agg, int]:
+    """The distinct aggregates with their places."""
+    return _numbered(a for c in own for a in c.aggs)
+
+
+def _shipped(own: Sequence[Candidate]) -> list[Expr]:
+    """What the source ships: the groups first, then arguments and the columns that predicates read."""
+    arguments = (a.arg for c in own for a in c.aggs if a.arg is not None)
+    others = [*arguments, *(e for c in own for e in columns_of(c.keep))]
+    groups = own[0].groups
+    return [*groups, *(e for e in dict.fromkeys(others) if e not in groups)]
+
+
+def _synopsis(own: Sequence[Candidate], columns: Sequence[Expr]) -> Synopsis:
+    """The operator over a source that ships ``columns``."""
+    one, aggs, predicates = own[0], _aggregates(own), _numbered(c.keep for c in own)
+    place = {e: Column(column_name(i), e.type) for i, e in reversed(list(enumerate(columns)))}
+    parts: dict[Expr, dict[str, None]] = {}
+    for a in aggs:
+        if a.arg is not None:
+            parts.setdefault(a.arg, {}).update(dict.fromkeys(parts_of(a)))
+    at, (grid, base) = _numbered(parts), panes(own)
+    return Synopsis(
+        stream=one.stream.name,
+        groups=one.groups,
+        shift=one.shift,
+        predicates=tuple(map_columns(p, lambda c: place[c]) for p in predicates),
+        names=tuple(map(_name, predicates)),
+        arguments=tuple(Argument(_name(e), place[e].name, e.type, tuple(sorted(p))) for e, p in parts.items()),
+        aggs=tuple(replace(a, arg=None if a.arg is None else place[a.arg]) for a in aggs),
+        of=tuple(-1 if a.arg is None else at[a.arg] for a in aggs),
+        windows=tuple(
+            Window(c.id, predicates[c.keep], c.length, c.slide, c.origin, tuple(aggs[a] for a in c.aggs)) for c in own
+        ),
+        grid=grid,
+        base=base,
+        begins=((one.stream.name, one.shift),),
+    )
 
 
 def _numbered(values: Iterable[T]) -> dict[T, int]:
