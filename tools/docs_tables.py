@@ -36,7 +36,7 @@ MEANING = {
     "priority": "which of several queries are answered first where a run has a budget: the higher number",
     "shed": "what a live run may leave out under overload: `drop` rows, or `harvest`, parts of the windows of joins",
     "quality": "the least share of its rows, or of its joins' work, that a query then keeps",
-    "periods": "`flexible`: a query under a budget may answer early or at longer intervals",
+    "periods": "`flexible`: of the instants of one batch a live run reports the newest alone, and counts the others",
 }
 
 

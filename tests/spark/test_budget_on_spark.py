@@ -138,6 +138,25 @@ def test_a_new_query_is_refused_where_somebody_waits() -> None:
             check_nobody_waits(job, before, ["signature"])
 
 
+def test_periods_of_a_session_and_of_a_query() -> None:
+    conf = SimpleNamespace(get=lambda key, *default: "UTC")
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2), conf=conf)
+    flexible, plain = Session(spark, periods="flexible"), Session(spark)
+    flexible.catalog = plain.catalog = Catalog((STREAM,))
+    slide = "SELECT k, COUNT(*) AS n FROM A [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k"
+
+    def of(session: Session, text: str, **options: Any) -> str:
+        return session.sql(text, **options).physical.options.periods
+
+    assert [of(flexible, t) for t in (slide, APART[0])] == ["flexible", "exact"], "where it can be"
+    assert of(flexible, slide, periods="exact") == "exact" == of(plain, slide)
+    assert of(plain, slide, periods="flexible", priority=3) == "flexible"
+    with pytest.raises(ConfigError, match="its period cannot be flexible, since it has no SLIDE in time"):
+        of(plain, APART[0], periods="flexible")
+    with pytest.raises(ConfigError, match="periods is \"exact\" or \"flexible\", not 'often'"):
+        Session(spark, periods="often")  # type: ignore[arg-type]
+
+
 def test_who_shares_operators_is_of_one_group(tmp_path: Path) -> None:
     assert groups_of(spec_of(tmp_path).graph) == [0, 1, 2]
     texts = [APART[0], APART[1], f"{APART[0]} HAVING COUNT(*) > 1"]

@@ -75,6 +75,8 @@ class Query:
         """The planned query where some vertices already have their places, and statistics are known."""
         plan = plan_query(self.bound, places, known)
         if plan.options.periods == "flexible" and (reason := why_not(plan)) is not None:
+            if self.session.periods == "flexible":
+                return replace(plan, options=replace(plan.options, periods="exact"), functions=self._functions())
             raise ConfigError(f"query {self.name!r}: its period cannot be flexible, since {reason}; leave out periods")
         return replace(plan, functions=self._functions())
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as changed
-from typing import Any, Unpack
+from typing import Any, Unpack, get_args
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
+from muntin.plan.windows import Periods
 from muntin.scheduling.policies import POLICIES
 from muntin.session.html import session_html
 from muntin.session.one_time import ask_checkpoint
@@ -94,6 +95,8 @@ class Session:
         tau: bound on the age of a result, how long a row may wait for it: ``start`` refuses a trigger that is longer,
             and the run's metrics count the batches that lag further behind (``overdue``; a stream's slack is part of
             the lag). None: no bound. May change at a restart.
+        periods: what ``sql`` takes for queries that say nothing else: with "flexible" those whose period can be (whole
+            answers at multiples of SLIDE) report the newest of the instants that come with one batch of a live run.
         budget: how long a batch of a live run of several queries may take. Where its operators would take longer, by
             what they took before, queries wait: those that are least late, and of these the ones with the least
             ``priority``. A query that waits answers exactly what it would have answered, in a later batch: when there
@@ -114,6 +117,7 @@ class Session:
         partitions: int | None = None,
         tau: Duration | None = None,
         budget: Duration | None = None,
+        periods: Periods = "exact",
         schedule: OneOf["lwo", "swf", "greedy"] | None = None,
     ) -> None:
         not_by_connect(spark, "this SparkSession")
@@ -127,6 +131,9 @@ class Session:
         self.tau = None if tau is None else microseconds(tau, "tau")
         if self.tau is not None and self.tau <= 0:
             raise ConfigError(f"tau must be positive, not {tau}")
+        if periods not in get_args(Periods):
+            raise ConfigError(f'periods is "exact" or "flexible", not {periods!r}')
+        self.periods = periods
         self.budget = None if budget is None else microseconds(budget, "budget") / 1e6
         if self.budget is not None and self.budget <= 0:
             raise ConfigError(f"budget must be positive, not {budget}")
@@ -451,7 +458,7 @@ class Session:
         return session_html(self)
 
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
-        found = query_options(options)
+        found = query_options({"periods": self.periods, **options})
         if found.zone is None:
             found = changed(found, session_zone=self.spark.conf.get("spark.sql.session.timeZone"))
         return bind(text, self.catalog, found)
