@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -246,6 +247,13 @@ def test_selections_are_pulled_above_a_join_where_that_costs_less() -> None:
     assert joins_of_group(low.format(a=90), high.format(a=90)) == 2
     assert joins_of_group(low.format(a=90), high.format(a=90), low.format(a=70), high.format(a=50)) == 2
     assert joins_of_group(COUNTS.format(a=9), COUNTS.replace("a.k = b.k", "a.k = b.j").format(a=9)) == 2
+
+
+def test_joins_of_sampled_streams_stay_apart() -> None:
+    """Which rows are admitted goes by the columns that a query reads: others would come in if more are read."""
+    sampled = Catalog(tuple(replace(s, sample=0.5) for s in CATALOG.streams))
+    plans = plan_queries([bind(COUNTS.format(a=n), sampled) for n in (5, 9)])
+    assert shared_joins(plans) == 0
 
 
 def test_small_windows_stay_apart_from_a_flood_of_results() -> None:

@@ -135,7 +135,9 @@ def _input(vertices: Sequence[Vertex], window: Vertex) -> JoinInput | None:
     if not isinstance(source.op, Source) or domain is None or not isinstance(sent.route, Keyed | Everywhere | Single):
         return None
     stream = source.op.stream
-    if stream.static or stream.silent or not _has_event_time(stream) or reach_of(window.op) is None:
+    if stream.static or stream.silent or stream.sample not in (None, 1):  # what is admitted goes by the columns read
+        return None
+    if not _has_event_time(stream) or reach_of(window.op) is None:
         return None
     columns = tuple(e for _, e in source.op.columns)
     keep = tuple(dict.fromkeys(conjuncts(source.op.keep)))
