@@ -9,14 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from test_local_matches import difference
 
 import muntin
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.codec import decode, encode
 from muntin.dataflow.planner import plan_query
+from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
 from muntin.reference import run
+from muntin.verify.arrow import from_table, to_table
 
 SPELLINGS = {
     "flink": "SELECT window_start, window_end, k, COUNT(*) AS n FROM TABLE(HOP(TABLE s, DESCRIPTOR(ts), INTERVAL "
@@ -87,3 +91,62 @@ def test_the_evaluator_and_the_stored_plan_have_the_columns_too() -> None:
     plan = plan_query(bound)
     assert plan.result_schema.names == ("window_start", "window_end", "k", "n", "ts")
     assert decode(encode(plan)).edges == plan.edges
+
+
+def test_a_window_that_cumulates() -> None:
+    """CUMULATE: each step of the hour with all that came since the hour began."""
+    rows = drawn(7)
+    source = "TABLE(CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '5' MINUTES, INTERVAL '15' MINUTES))"
+    text = f"SELECT window_start, window_end, k, COUNT(*) AS n FROM {source} GROUP BY window_start, window_end, k"
+    found = muntin.query(text, s=rows).to_pylist()
+    expected = Counter[tuple[Any, ...]]()
+    zero, size, step = datetime(1970, 1, 1, tzinfo=UTC), timedelta(minutes=15), timedelta(minutes=5)
+    for row in rows:
+        start = row["ts"] - (row["ts"] - zero) % size
+        ends = (start + step * i for i in range(1, 4))
+        expected.update((start, end, row["k"]) for end in ends if end > row["ts"])
+    assert Counter({(r["window_start"], r["window_end"], r["k"]): r["n"] for r in found}) == expected
+
+
+@pytest.mark.parametrize("bounds", ["half_open", "start"])
+@pytest.mark.parametrize("window", [
+    "[RANGE 6 SECONDS SLIDE 2 SECONDS CUMULATE]", "[RANGE 6 SECONDS SLIDE 3 SECONDS CUMULATE DELAY 5 SECONDS]",
+    "[RANGE 1 MONTH SLIDE 1 DAY CUMULATE]",
+])  # fmt: skip
+def test_cumulating_windows_by_the_evaluator(window: str, bounds: Any) -> None:
+    schema = Schema.of(ts=pa.int64(), k=pa.int64())
+    catalog = Catalog((Stream("s", schema, "ts", ts_unit=1_000_000),))
+    if "MONTH" in window and bounds == "start":
+        pytest.skip("months slide by months there")
+    for seed in range(4):
+        rng = Random(seed)
+        unit = 86_400 if "MONTH" in window else 1
+        times = sorted(rng.randrange(40) * unit for _ in range(15))
+        rows = [{"ts": t, "k": rng.randrange(3)} for t in times]
+        text = f"Rstream(SELECT k, COUNT(*) AS n FROM s {window} GROUP BY k)"
+        expected = run(bind(text, catalog, QueryOptions(bounds=bounds)), {"s": rows})
+        found = muntin.query(text, s=rows, ts="ts", ts_unit="s", bounds=bounds)
+        got = [(int(t), None, (k, n)) for t, k, n in zip(found["ts"].cast(pa.int64()).to_pylist(),
+               found["k"].to_pylist(), found["n"].to_pylist(), strict=True)]  # fmt: skip
+        assert Counter(got) == Counter(expected) and got
+
+
+def test_windows_that_lag_or_cumulate_share_nothing_with_others() -> None:
+    """Beside queries over plain windows of the same stream each answers as it does alone."""
+    schema = Schema.of(ts=pa.int64(), k=pa.int64())
+    catalog = Catalog(tuple(Stream(n, schema, "ts", ts_unit=1_000_000, order=i) for i, n in enumerate("st")))
+    windows = ("RANGE 6 SECONDS SLIDE 2 SECONDS", "RANGE 6 SECONDS SLIDE 2 SECONDS CUMULATE",
+               "RANGE 6 SECONDS SLIDE 2 SECONDS DELAY 3 SECONDS")  # fmt: skip
+    texts = [f"Rstream(SELECT k, COUNT(*) AS n FROM s [{w}] GROUP BY k)" for w in windows]
+    delays = ("", " DELAY 3 SECONDS")
+    texts += [f"SELECT s.k FROM s [RANGE 4 SECONDS{d}], t [RANGE 5 SECONDS] WHERE s.k = t.k" for d in delays]
+    bound = [bind(t, catalog) for t in texts]
+    rng = Random(3)
+    rows = {n: [{"ts": t, "k": rng.randrange(2)} for t in sorted(rng.randrange(30) for _ in range(12))] for n in "st"}
+    pipeline = LocalPipeline([plan_query(b) for b in bound], shards=2)
+    batch = {s.name: to_table(s, rows[s.name]) for s in pipeline.graph.streams}
+    parts = [pipeline.push_all(batch), pipeline.finish_all()]
+    for number, b in enumerate(bound):
+        plan = pipeline.graph.plans[number]
+        found = [r for part in parts for r in from_table(part[number], plan.schema, plan.shows_op)]
+        assert not (problem := difference(run(b, rows), found)), f"{texts[number]}: {problem}"

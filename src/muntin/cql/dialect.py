@@ -37,7 +37,7 @@ _CONSTANTS = (exp.Null, exp.Boolean, exp.HexString, exp.Interval)
 _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SELECT, TokenType.WITH)
 _IGNORING = (exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.IgnoreNulls)
 _AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_ENDS = ("SLIDE", "DELAY", "INTERNAL")
+_ENDS = ("SLIDE", "CUMULATE", "DELAY", "INTERNAL")
 _QUERY = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 
 
@@ -56,7 +56,7 @@ class WindowSpec(exp.Expression):
 
     arg_types = {  # noqa: RUF012
         "kind": True, "size": False, "slide": False, "slide_kind": False, "delay": False, "partition": False,
-        "internal": False, "function": False,
+        "internal": False, "function": False, "cumulate": False,
     }  # fmt: skip
 
 
@@ -290,7 +290,7 @@ class CqlParser(SparkParser):
         index = self._index
         wrapped = self._match_text_seq("TABLE") and self._match(TokenType.L_PAREN)
         name = self._curr.text.upper() if self._curr else ""
-        if name not in ("TUMBLE", "HOP") or not self._next or self._next.token_type != TokenType.L_PAREN:
+        if name not in ("TUMBLE", "HOP", "CUMULATE") or not self._next or self._next.token_type != TokenType.L_PAREN:
             self._retreat(index)
             return None
         token = self._curr
@@ -302,7 +302,8 @@ class CqlParser(SparkParser):
             if not self._match(TokenType.R_PAREN):
                 self.raise_error(f"the parenthesis opened by {name}( is not closed here", token)
         sizes = {"size": spans[-1], "slide": spans[0].copy(), "slide_kind": "range"}
-        ref.set("window", self.expression(WindowSpec(kind="range", function=name, **sizes), token=token))
+        spec = WindowSpec(kind="range", function=name, cumulate=name == "CUMULATE", **sizes)
+        ref.set("window", self.expression(spec, token=token))
         ref.set("alias", self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS) or ref.args.get("alias"))
         return ref
 
@@ -319,8 +320,9 @@ class CqlParser(SparkParser):
         spans = []
         while self._match(TokenType.COMMA):
             spans.append(self._parse_span((TokenType.COMMA, TokenType.R_PAREN)))
-        if len(spans) != {"TUMBLE": 1, "HOP": 2}[name]:
-            self.raise_error(f"{name} takes {'a size' if name == 'TUMBLE' else 'a slide and a size'}")
+        wanted = {"TUMBLE": "a size", "HOP": "a slide and a size", "CUMULATE": "a step and a size"}[name]
+        if len(spans) != (1 if name == "TUMBLE" else 2):
+            self.raise_error(f"{name} takes {wanted}")
         return spans
 
     def _parse_wrapped_query(self, alias_tokens: Any) -> exp.Expr | None:
@@ -391,7 +393,10 @@ class CqlParser(SparkParser):
             return self._internal(WindowSpec(kind="rows", size=size, partition=partition, **self._parse_slide()))
         if self._match_texts(("RANGE", "WINDOW")):
             size = self._parse_span()
-            moves = self._parse_slide() | self._parse_delay()
+            moves = self._parse_slide()
+            if self._match_text_seq("CUMULATE"):
+                moves["cumulate"] = True
+            moves |= self._parse_delay()
             return self._internal(WindowSpec(kind="range", size=size, partition=partition, **moves))
         raise self._error(f"unknown window; {WINDOWS_HELP}")
 

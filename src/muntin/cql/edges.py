@@ -191,21 +191,25 @@ def edges_of(
     if starts and (isinstance(length, Months) or (options.zone is not None and length % DAY == 0)):
         raise at.unsupported("WINDOW_START() of days or months on the calendar is not supported: take WINDOW_END()")
     taken = [n.lower() for n in output.schema.names]
+    cumulative = any(getattr(n.window, "cumulative", False) for n in within(output.input) if isinstance(n, Scan))
     edges = []
     for place, name, start, node in found:
         if name.lower() in taken:
             raise ctx.at(node).error(f"two output columns are called {name!r}: add AS with another name")
         taken.append(name.lower())
         assert isinstance(length, int) or not start
-        edges.append(WindowEdge(place, name, length if start and isinstance(length, int) else 0))
+        back = length if start and isinstance(length, int) else 0
+        since = (0, back, options.origin) if cumulative and start else (back, 0, 0)
+        edges.append(WindowEdge(place, name, *since))
     return tuple(edges)
 
 
 def _length(node: Node) -> int | Months | None:
     """The length that all windows of the query have; None where they differ, or one does not slide."""
     windows = {n.window for n in within(node) if isinstance(n, Scan | Rewindow)}
-    spans = {w.length if isinstance(w, Range) and w.slide is not None else None for w in windows}
-    return next(iter(spans)) if len(spans) == 1 else None
+    spans = {(w.length, w.cumulative) if isinstance(w, Range) and w.slide is not None else None for w in windows}
+    found = next(iter(spans)) if len(spans) == 1 else None
+    return None if found is None else found[0]
 
 
 def stray(tree: exp.Expr, text: str) -> QueryError | None:

@@ -43,7 +43,7 @@ _OWN = "register one of your own with session.aggregate(name, ...)"
 
 _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(
-        ("window", "cumulate", "tumbling", "hopping", "window_time"), _WINDOWS
+        ("window", "tumbling", "hopping", "window_time"), _WINDOWS
     ),
     **dict.fromkeys(("session", "session_window", "session_start", "session_end"), _SESSIONS),
     **dict.fromkeys(

@@ -121,7 +121,8 @@ class _Block:
 
         items = [f"{self._item(n, body.above, key)} AS {quote(n)}" for n in self.names]
         for edge in edges:
-            items.insert(edge.position, f"WINDOW_{'START' if edge.back else 'END'}() AS {quote(edge.name)}")
+            which = "START" if edge.back or edge.since else "END"
+            items.insert(edge.position, f"WINDOW_{which}() AS {quote(edge.name)}")
         columns = ", ".join(items)
         word = "SELECT DISTINCT" if self.distinct else "SELECT"
         parts = [f"{word} {columns}", *body.clauses()]
@@ -288,6 +289,7 @@ def window_text(window: Window) -> str:
             parts = [f"RANGE {format_duration(length)}"]
             parts += [f"SLIDE {format_duration(slide)}"] if slide is not None else []
             parts += [f"SLIDE {window.rows}"] if window.rows is not None else []
+            parts += ["CUMULATE"] if window.cumulative else []
             parts += [f"DELAY {format_duration(window.delay)}"] if window.delay else []
         case Rows(count, slide, by, internal):
             parts = [f"PARTITION BY {', '.join(map(quote, by))}"] if by else []

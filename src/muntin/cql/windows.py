@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from muntin.core.calendar import LATEST_DAY, Months, Span, day_of_month, nominal, positive
 from muntin.core.schema import Schema
-from muntin.core.time import MAX_SPAN
+from muntin.core.time import DAY, MAX_SPAN
 from muntin.cql.dialect import WindowSpec
 from muntin.cql.durations import format_duration
 from muntin.cql.places import Place, place_of
@@ -108,7 +108,10 @@ def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> 
         raise place_of(spec.args["delay"], text).unsupported(
             "DELAY does not go with SLIDE of rows: the rows decide when such a window moves"
         )
-    window = Range(size, slide, bool(spec.args.get("internal")), rows, delay)
+    cumulative = bool(spec.args.get("cumulate"))
+    if cumulative:
+        _check_cumulative(size, slide, at, options, bool(spec.args.get("internal")))
+    window = Range(size, slide, bool(spec.args.get("internal")), rows, delay, cumulative)
     return window if slide is not None or rows is not None else _slideless(window, place, options)
 
 
@@ -118,6 +121,16 @@ def _span(spec: WindowSpec, part: str) -> Span | None:
         return None
     count, *months = str(literal.this).split()
     return Months(int(count)) if months else int(count)
+
+
+def _check_cumulative(size: Span, slide: Span | None, at: Place, options: QueryOptions, internal: bool) -> None:
+    if slide is None:
+        raise at.error("CUMULATE goes with a SLIDE of time, as in [RANGE 1 DAY SLIDE 1 HOUR CUMULATE]")
+    if options.bounds == "closed" or internal:
+        raise at.unsupported('CUMULATE does not go with INTERNAL, nor with bounds="closed" (a row would be in two)')
+    fits = isinstance(slide, int) and (DAY if isinstance(size, Months) else size) % slide == 0
+    if not (fits or (isinstance(slide, Months) and isinstance(size, Months) and size.count % slide.count == 0)):
+        raise at.error("with CUMULATE the RANGE is a multiple of the SLIDE (of months: a day is one)")
 
 
 def _delay(spec: WindowSpec, text: str) -> int:

@@ -94,7 +94,7 @@ def result_rows(plan: QueryPlan, rows: Batch, end: int = FOREVER, since: int = N
     instant = INSTANT
     columns = list(kept.columns)
     for edge in plan.edges:
-        columns.insert(edge.position, pa.array(rows.ts - edge.back).view(instant))
+        columns.insert(edge.position, pa.array(edge.of(rows.ts)).view(instant))
     columns.append(pa.array(rows.ts).view(instant))
     if plan.shows_op:
         assert rows.sign is not None

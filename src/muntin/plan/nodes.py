@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from muntin.core.calendar import nominal
 from muntin.core.schema import Field, Schema
+from muntin.core.time import Instants
 from muntin.plan.catalog import Stream, Table
 from muntin.plan.exprs import Agg, Column, Expr, columns_of
 from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, beat
@@ -316,11 +317,22 @@ OutputKind = OneOf["rstream", "istream", "dstream", "changes", "istream_restore"
 
 @dataclass(frozen=True)
 class WindowEdge:
-    """A column of the result at ``position``: the instant, less ``back`` microseconds (the window's start)."""
+    """A column of the result at ``position``: the instant, less ``back`` microseconds (the window's start), or the last
+    multiple of ``since`` microseconds from ``origin`` before it (of a window that cumulates)."""
 
     position: int
     name: str
     back: int = 0
+    since: int = 0
+    origin: int = 0
+
+    def of(self, instants: Instants) -> Instants:
+        """Its values at instants."""
+        if not self.since:
+            return instants - self.back
+        before = instants - 1
+        found: Instants = before - (before - self.origin) % self.since
+        return found
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ class Range:
     """``SLIDE n`` of rows: the contents change only when the number of rows so far is a multiple of it."""
     delay: int = 0
     """``DELAY d``: microseconds by which rows come later, and go later, than they would."""
+    cumulative: bool = False
+    """``CUMULATE``: the window holds the rows since the last multiple of its length, and is empty behind each."""
 
     def __post_init__(self) -> None:
         if not positive(self.length) or (self.slide is not None and not positive(self.slide)):
@@ -163,8 +165,12 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
         case Range(length, slide):
             start, exp = _bounds(ts, length, options)
             own = own_ticks(window, options)
+            if window.cumulative:
+                exp = _multiples(length, options).at_or_after(start) + MICROSECOND
             if own is None:
                 return start, exp
+            if window.cumulative:
+                return own.at_or_after(start), own.at_or_after(exp)
             if length == slide and (own.zone is not None or isinstance(length, Months)):
                 start = own.at_or_after(start)
                 last = start if options.bounds != "closed" else own.at_or_after(ts + options.granule)
@@ -172,6 +178,12 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
             return own.at_or_after(start), own.at_or_after(exp)
         case Rows():
             raise ValueError("when a row leaves a window of rows is known only when later rows come")
+
+
+def _multiples(length: Span, options: QueryOptions) -> Ticks:
+    """The instants at which a window that cumulates begins anew."""
+    origin = options.origin % length if isinstance(length, int) else first_multiple(length, options.origin)
+    return Ticks((length,), (origin,), options.zone)
 
 
 def delay_of(window: Window) -> int:

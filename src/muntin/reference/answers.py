@@ -147,7 +147,8 @@ class _Query:
     def _with_edges(self, t: int, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """The row with the columns that are made of the instant."""
         for edge in self.output.edges:
-            row = (*row[: edge.position], t - edge.back, *row[edge.position :])
+            at = t - 1 - (t - 1 - edge.origin) % edge.since if edge.since else t - edge.back
+            row = (*row[: edge.position], at, *row[edge.position :])
         return row
 
     def rows(self) -> list[ResultRow]:

@@ -65,6 +65,8 @@ def holds(window: Window, t: int, ts: int, options: QueryOptions) -> bool:
         case Range(length):
             beat = beat_of(window, options)
             own = t if beat is None else last_tick(t, *beat)
+            if window.cumulative:
+                return _holds_since(last_tick(own - 1, length, options.origin, options.zone), own, ts, options)
             if _by_ticks(window, options):
                 assert beat is not None
                 return _holds_since(last_tick(own - 1, *beat), own, ts, options)
@@ -116,6 +118,8 @@ def _holds_on_the_clock(length: Span, own: int, ts: int, options: QueryOptions) 
 def _leaves(window: Range, ts: int, options: QueryOptions) -> int:
     """The instant from which the window holds the row no more, SLIDE apart (with SLIDE: not after the tick at it)."""
     more = {"half_open": 0, "closed": options.granule, "start": 1}[options.bounds]
+    if window.cumulative:
+        return next_tick(ts + more, window.length, options.origin, options.zone) + 1
     if _by_ticks(window, options):
         beat = beat_of(window, options)
         assert beat is not None

@@ -166,9 +166,9 @@ def reach_of(window: TimeWindow) -> int | None:
     no fixed time, or where later rows decide."""
     options = window.options
     match window.window:
-        case Now():
+        case Now(delay=0):
             length: int = options.granule
-        case Range(length=int(length), rows=None):
+        case Range(length=int(length), rows=None, delay=0, cumulative=False):
             length += options.granule if options.bounds == "closed" else 0
         case _:
             return None

@@ -110,6 +110,7 @@ def _plain(op: GroupAggregate, window: TimeWindow) -> bool:
         return False
     reach, options = window.window, window.options
     plain = isinstance(reach, Range) and isinstance(reach.length, int) and reach.rows is None and not reach.internal
+    plain = plain and not (reach.delay or reach.cumulative)  # type: ignore[union-attr]
     return plain and options.bounds != "closed" and options.zone is None and _one_slide(op.ticks, window.ticks)
 
 
