@@ -97,6 +97,8 @@ class AggregateCalls:
                 "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
                 "your own"
             )
+        if not arg.expressions:
+            raise place.error(f"{name}(DISTINCT) takes an argument, as in {name}(DISTINCT x)")
         if len(arg.expressions) != 1:
             columns = ", ".join(e.sql() for e in arg.expressions)
             raise place.unsupported(
