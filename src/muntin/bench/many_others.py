@@ -1,8 +1,10 @@
-"""Ten sliding aggregates by other engines beside one: Spark's own streaming windows, and Flink SQL.
+"""Ten sliding aggregates by other engines beside one: Spark's streaming windows, Flink SQL; all of them on Spark.
 
 Each of Spark's queries is a streaming query of its own over the same files; Flink's are one job of ten inserts. Both
 get the queries of ``bench.many_queries`` whose windows they have (multiples of the slide). Timed is a batch after one
 that warms them up, by the clock; answers are compared with Muntin's over that batch's rows, every instant complete.
+Muntin on Spark runs as many queries as in process, as one pipeline whose results are counted and dropped on the
+workers.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 from muntin.bench import flink_env, flink_sql
 from muntin.bench.data import SCHEMA_DDL, Feed, rows
 from muntin.bench.flink import Child
-from muntin.bench.many_queries import AGGREGATES, ManyRecord, Say, Shape, shape
+from muntin.bench.many_queries import AGGREGATES, ManyRecord, Say, Shape, shape, shown_in_process
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
@@ -66,6 +68,7 @@ def run(engines: Sequence[str], say: Say) -> list[ManyRecord]:
     found: list[ManyRecord] = []
     with tempfile.TemporaryDirectory(prefix="muntin-many-") as folder:
         if "spark" in engines:
+            found += on_spark(AGGREGATES.counts, Path(folder), say)
             found += _records("spark", queries, _spark(Path(folder)), say)
         if "flink" in engines:
             found += _records("flink", queries, _flink(Path(folder)), say)
@@ -87,6 +90,52 @@ def _records(
         say(f"{engine}, {count} queries: {given / t.seconds:,.0f} rows/s, {record.relative} x one")
         found.append(record)
     return found
+
+
+# --- Muntin on Spark --------------------------------------------------------------------------------------------------
+
+
+BATCH, TIMED, SHARDS = 500_000, 2, 8
+"""Rows of a batch, batches timed after the first, and shards of the session."""
+
+
+def on_spark(counts: Sequence[int], folder: Path, say: Say) -> list[ManyRecord]:
+    """Muntin's queries as one live pipeline. ``answers_equal``: it shows as many rows as in process."""
+    found: list[ManyRecord] = []
+    for count in counts:
+        seconds, results = _live(count, folder / f"muntin{count}")
+        one = found[0].wall if found else seconds
+        equal = results == shown_in_process(count, BATCH, 1 + TIMED)
+        record = ManyRecord(
+            AGGREGATES.name, count, "on spark", round(seconds, 2), round(seconds / one, 2), 0, equal, BATCH * TIMED,
+            results, round(seconds, 3),
+        )  # fmt: skip
+        say(f"muntin on spark, {count} queries: {record.rows / seconds:,.0f} rows/s, {record.relative} x one")
+        found.append(record)
+    return found
+
+
+def _live(count: int, folder: Path) -> tuple[float, int]:
+    """(seconds of the timed batches, results of all)."""
+    from muntin.session import Session, local_spark
+
+    spark = local_spark(cores="2", memory="4g")
+    feed = Feed(folder / "in", BATCH)
+    feed.more(1)
+    source = spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder))
+    session = Session(spark, shards=SHARDS)
+    session.stream("A", source, ts="ts", slack="1 second")
+    for number, text in enumerate(AGGREGATES.texts(count)):
+        session.sql(text, name=f"q{number}").write("blackhole")
+    run = session.start(str(folder / "check"))
+    run.query.processAllAvailable()
+    began = time.perf_counter()
+    feed.more(TIMED)
+    run.query.processAllAvailable()
+    seconds = time.perf_counter() - began
+    results = run.metrics().results
+    run.stop()
+    return seconds, results
 
 
 # --- Spark ------------------------------------------------------------------------------------------------------------
