@@ -67,6 +67,8 @@ def local_spark(
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
         settings[name] = " ".join([*ARROW_OPTIONS, *given.get(name, "").split()])
     settings.setdefault("spark.master", master or f"local[{cores},{ATTEMPTS}]")
+    if settings["spark.master"].startswith("local"):  # elsewhere the daemon may start before the package is there
+        settings.setdefault("spark.python.daemon.module", "muntin.spark.daemon")
     builder = SparkSession.builder.appName("muntin")
     for key, value in settings.items():
         builder = builder.config(key, value)
