@@ -1,7 +1,7 @@
 """The daemon that forks Spark's Python workers, with what they need loaded before it forks them.
 
-``local_spark`` names it as ``spark.python.daemon.module``. Spark's own daemon loads nothing, so that every worker (two a
-stage at the start of a run, and one for each that was killed) spends more than a second of CPU on imports; here a worker
+``local_spark`` names it as ``spark.python.daemon.module``. Spark's own daemon loads nothing, so that every worker (two
+a stage at the start of a run, one for each that was killed) spends more than a second of CPU on imports. Here a worker
 is ready at once, and all share the memory of what was loaded.
 """
 
