@@ -23,20 +23,20 @@ def test_partners_are_older_by_the_lag() -> None:
     assert len(pairs) > 50 and np.median(older) / 1e6 == pytest.approx(overload.LAG, abs=0.5)
 
 
-def batch(number: int, lag: float, share: float) -> tuple[float, SimpleNamespace]:
+def batch(number: int, share: float) -> tuple[float, SimpleNamespace]:
     q = SimpleNamespace(share=share)
-    return float(number), SimpleNamespace(lag=round(lag * 1e6), queries={"q": q}, state_rows=number, batch=number)
+    return float(number), SimpleNamespace(queries={"q": q}, state_rows=number, batch=number)
 
 
 def test_judgement(tmp_path: Path) -> None:
     exact = pa.table({"a": [1, 2, 3], "b": [1, 2, 3]})
     part = pa.table({"a": [-9, 2, 3], "b": [1, 2, 3]})
-    found = judged("drop", 3.0, 100, part, exact, [batch(1, 99, 1.0), batch(8, 4, 0.5)], 10)
+    found = judged("drop", 3.0, 100, part, exact, [batch(1, 1.0), batch(8, 0.5)], [(1.0, 99.0), (8.0, 4.0)], 10)
     assert (found.results, found.exact, found.subset, found.lag, found.lag_bounded) == (2, 3, True, 4.0, True)
     assert found.shed_share == pytest.approx(1 / 3, abs=1e-3) and found.told == 0.25 and found.state_rows == 8
-    other = judged("drop", 3.0, 100, pa.table({"a": [9], "b": [9]}), exact, [], 10)
+    other = judged("drop", 3.0, 100, pa.table({"a": [9], "b": [9]}), exact, [], [], 10)
     assert not other.subset and not other.lag_bounded and "not bounded" in overload.line(other)
-    twice = judged("drop", 3.0, 100, pa.concat_tables([exact, exact]), exact, [batch(8, 1, 1.0)], 10)
+    twice = judged("drop", 3.0, 100, pa.concat_tables([exact, exact]), exact, [batch(8, 1.0)], [(8.0, 1.0)], 10)
     assert not twice.subset
 
     def one(policy: str, results: int, lag_bounded: bool = True) -> Overloaded:
