@@ -27,7 +27,7 @@ def test_synonyms(name: str, kind: pa.DataType) -> None:
     assert from_spark(name) == kind
 
 
-@pytest.mark.parametrize("name", ["ARRAY<INT>", "DECIMAL(39, 0)", "DECIMAL(3, 4)", "whatever"])
+@pytest.mark.parametrize("name", ["ARRAY<WHAT>", "DECIMAL(39, 0)", "DECIMAL(3, 4)", "whatever"])
 def test_refuses(name: str) -> None:
     with pytest.raises(ValueError):
         from_spark(name)

@@ -52,7 +52,11 @@ DIFFER |= {"H8", "H9", "H10"}
 DIFFER |= {"T60", "T61"}
 
 
-@pytest.mark.parametrize("name", known())
+LONG = {"G4", "G11", "G16"}
+"""Entries whose short form takes some 20 s each."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in known()])
 def test_smoke(name: str) -> None:
     (record,) = reproduce(chosen([name]), Setting(smoke=True), lambda r: None)
     if name == "J18":

@@ -169,6 +169,9 @@ class Begins:
     def option(self, key: str, value: str) -> Begins:
         return self
 
+    def queryName(self, name: str) -> Begins:
+        return self
+
     def start(self) -> Any:
         self.function(SimpleNamespace(sparkSession=None), 7)
 
@@ -180,9 +183,11 @@ def test_a_first_batch_that_fails_before_its_query_is_known_is_no_clean_end(monk
         job=SimpleNamespace(asked={}, frames={}, rows={}), checkpoint=SimpleNamespace(path="/cp"),
     )  # fmt: skip
     monkeypatch.setattr(run_module, "build", lambda *args, **more: SimpleNamespace(writeStream=Begins()))
+    monkeypatch.setattr(run_module, "observed", lambda letters: letters)
+    monkeypatch.setattr(run_module.Run, "_overload_of", lambda self, made: None)
     run = run_module.Run(made)
     run.query = SimpleNamespace(isActive=False)  # type: ignore[assignment]
-    with pytest.raises(AttributeError, match="outlets"):
+    with pytest.raises(AttributeError, match="SimpleNamespace"):  # what stands in for the specification has nothing
         run.begin(made)
     assert isinstance(run._failure, AttributeError)
 
