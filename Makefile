@@ -42,7 +42,7 @@ contracts: $(STAMP) ## import-linter: imports point down the layers
 	@$(BIN)/lint-imports --no-logo
 
 $(VENV)/spark.jsa: $(STAMP) tools/jvm_archive.py
-	@$(JAVA) && $(BIN)/python tools/jvm_archive.py $@ >/dev/null 2>&1 || echo "muntin: no class archive: JVMs start as ever"
+	@$(JAVA) && $(BIN)/python tools/jvm_archive.py $@ >/dev/null 2>&1 || { rm -f $@; echo "muntin: no class archive: JVMs start as ever"; }
 
 pytest: $(VENV)/spark.jsa ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
 	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
