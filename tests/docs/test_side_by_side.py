@@ -1,4 +1,4 @@
-"""The texts that stand beside those of other engines are queries that run."""
+"""What pages show of the language is read by it: the texts beside those of other engines, and windows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import pages
 import pytest
 
 import muntin
+from muntin.cql.parse import parse
 
 ROW = {"ts": datetime(2024, 1, 1, 12, tzinfo=UTC), "id": 1, "k": "a", "x": 1, "card": "c", "word": "w", "price": 2.0}
-CODE = re.compile(r"`([^`]*)`")
+CODE = re.compile(r"`([^`\n]*)`")
+WINDOW = re.compile(r"\[(?:INTERNAL|RANGE|ROWS|NOW|UNBOUNDED|PARTITION BY)\b[^\]]*\]")
+PATTERN = re.compile(r"(?<!BY )\b([a-z]+|[A-Z])\b|\.\.\.")
 
 
 def texts() -> list[str]:
@@ -22,8 +25,20 @@ def texts() -> list[str]:
     return [code for code in codes if re.match(r"(I|R|D)?STREAM\(|SELECT", code)]
 
 
+def windows() -> list[str]:
+    """Every window in the prose of the pages, but for patterns such as ``[ROWS n]`` and ``[RANGE ...]``."""
+    code = [c for page in pages.pages() for c in CODE.findall(pages.FENCE.sub("", page.read_text()))]
+    return sorted({w for c in code for w in WINDOW.findall(c) if not PATTERN.search(w)})
+
+
 def test_there_are_texts() -> None:
     assert len(texts()) > 10
+    assert len(windows()) > 20
+
+
+@pytest.mark.parametrize("window", windows())
+def test_a_window_is_one(window: str) -> None:
+    assert parse(f"SELECT k FROM s {window}")
 
 
 @pytest.mark.parametrize("text", texts())
