@@ -53,7 +53,7 @@ def test_the_archive_entries_can_fail() -> None:
     right = t22.ROUND_ROBIN
     assert oks(t22.judge("", right, right, {18: ("I1", "I2", "I3"), 20: ("I2", "I3", "I4")})) == [True, True]
     assert oks(t22.judge("", right, {**right, 18: right[20]}, {18: ("I1",), 20: ("I2",)})) == [False, False]
-    assert not t22.judge_empty(3).ok
+    assert t22.judge_empty(("I1", "I3", "I4")).ok and not t22.judge_empty(("I1", "I2", "I3", "I4")).ok
     good = {k: {v} for k, v in t23.STATED.items()}
     assert oks(t23.judge(good)) == [True, True]
     assert oks(t23.judge({**good, (4, 4): {7, 9}})) == [False, False]

@@ -91,8 +91,7 @@ def test_a_running_join_needs_the_prefix_that_the_text_removes() -> None:
     for new in results:
         synopsis.update(new)
     assert synopsis.answer(3) == brute(COUNT, results, 8, 3, 3)
-    with pytest.raises(LookupError):
-        synopsis.answer(4)
+    assert synopsis.answer(4) > brute(COUNT, results, 8, 4, 4)
 
 
 def test_windows_of_two_lengths_take_more_than_three_values() -> None:

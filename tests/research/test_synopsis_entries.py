@@ -29,5 +29,5 @@ def test_t60_can_fail() -> None:
 
 
 def test_t61_can_fail() -> None:
-    assert oks(t61.judge((0, 8), set(), set(), False)) == [True] * 5
-    assert oks(t61.judge((1, 7), {(6, 8)}, {(6, 8)}, True)) == [False] * 5
+    assert oks(t61.judge((0, 8), set(), set(), {8})) == [True] * 5
+    assert oks(t61.judge((1, 7), {(6, 8)}, {(6, 8)}, set())) == [False] * 5

@@ -44,9 +44,9 @@ def told(archive: Archive) -> Update:
     return Update(last["at"], tuple(last["touched"]), last["read"] + last["written"], last["inserted"], last["expired"])
 
 
-def steady(layout: Layout, every: int, span: int, upto: int, lifetimes: str = "all") -> list[Update]:
+def updates(layout: Layout, every: int, span: int, upto: int, lifetimes: str = "all") -> list[Update]:
     """Updates of an archive into which one record a lifetime comes each unit of time (``all``: of every lifetime up to
-    ``span``; ``equal``: of the longest alone): the first takes in a whole span, the last is at ``upto``."""
+    ``span``; ``equal``: of the longest alone): the first builds it of a whole span, the last is at ``upto``."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         archive = archive_of(f"{folder}/a", layout, every, span)
@@ -56,4 +56,9 @@ def steady(layout: Layout, every: int, span: int, upto: int, lifetimes: str = "a
             rows = [(t + n, t, t + n) for t in range(since + 1, at + 1) for n in lives]
             archive.write(rows_of(*zip(*rows, strict=True)), now=at)  # type: ignore[arg-type]
             found.append(told(archive))
-    return found[1:]
+    return found
+
+
+def steady(layout: Layout, every: int, span: int, upto: int, lifetimes: str = "all") -> list[Update]:
+    """Those after the first."""
+    return updates(layout, every, span, upto, lifetimes)[1:]

@@ -26,9 +26,9 @@ def selected() -> tuple[list[int], list[int]]:
 
 def misplaced(rng: random.Random, tuples: int) -> int:
     """Tuples that a logical basic window holds and should not, or lacks, over random times."""
-    window, t, kept, wrong = BasicWindows(10.0, 2.0), 0.0, [], 0
+    window, now, kept, wrong = BasicWindows(10.0, 2.0), 0.0, [], 0
     for _ in range(tuples):
-        t += rng.expovariate(5.0)
+        t = now + rng.expovariate(5.0)
         window.insert(t)
         kept.append(t)
         now = t + rng.random() * 0.1
@@ -50,7 +50,7 @@ def judge(first: list[int], second: list[int], physical: int, wrong: int) -> tup
 
 def run(setting: Setting) -> Outcome:
     """The figure, and random tuples."""
-    wrong = misplaced(random.Random(2), 100 if setting.smoke else 2000)
+    wrong = misplaced(random.Random(2), 600 if setting.smoke else 2000)
     return Outcome(judge(*selected(), len(BasicWindows(10.0, 2.0).physical), wrong))
 
 

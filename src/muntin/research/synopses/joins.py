@@ -92,11 +92,12 @@ class IntervalJoin:
 
 class RunningJoin:
     """RJ: prefixes by expiry, of data that can be subtracted. b + 1 of them: the one that has just expired is what
-    windows of full length are subtracted from. ``keep_subtrahend=False`` removes it, as the text has it."""
+    windows of full length are subtracted from. ``keep_subtrahend=False`` removes it, as the text has it, and subtracts
+    nothing from them."""
 
     def __init__(self, data: Data, b: int, keep_subtrahend: bool = True) -> None:
         self.buffer, self.data, self.b, self.now = Buffer(data, b), data, b, -1
-        self.kept = b + 1 if keep_subtrahend else b
+        self.keep_subtrahend = keep_subtrahend
         self.prefixes = [data.nothing() for _ in range(b + 1)]
 
     def update(self, results: Sequence[Result]) -> None:
@@ -107,12 +108,12 @@ class RunningJoin:
         for k, value in enumerate(self.buffer.by_expiry(results, self.now), start=1):
             total = self.data.merge(total, value)
             self.prefixes[k] = self.data.merge(self.prefixes[k], total)
+        if not self.keep_subtrahend:
+            self.prefixes[0] = self.data.nothing()
 
     def answer(self, n: int) -> Any:
-        """Of the (ns, ns)-join: two probes. Raises LookupError where the subtrahend was removed."""
+        """Of the (ns, ns)-join: two probes."""
         assert self.data.subtract is not None
-        if self.b + 1 - self.kept > self.b - n:
-            raise LookupError(f"the prefix that a window of {n} is subtracted from was removed")
         return self.data.subtract(self.prefixes[self.b], self.prefixes[self.b - n])
 
 

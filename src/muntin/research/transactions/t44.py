@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 
@@ -15,26 +16,42 @@ Tally = dict[str, tuple[list[int], int]]
 """By access path the two sums, and how many sub-windows or summaries a refresh has read."""
 
 
+@dataclass
+class Parts:
+    """Sub-windows or their summaries from the oldest to the youngest (0); ``read``: how many were looked at."""
+
+    values: Sequence[int]
+    read: int = 0
+
+    def of(self, age: int) -> int:
+        """What one of them adds up to."""
+        self.read += 1
+        return self.values[-1 - age]
+
+
+def scanned(parts: Parts) -> list[int]:
+    """Both sums on one way from the youngest to the oldest, the shorter window's in passing."""
+    total, answers = 0, []
+    for age in range(N):
+        total += parts.of(age)
+        answers += [total] if age + 1 in SIZES else []
+    return answers
+
+
+def refreshed(parts: Parts, before: Sequence[int]) -> list[int]:
+    """Each sum from the one before: the youngest comes, what has left its window goes (for sum1 four to the right of
+    the one that sum2 loses)."""
+    return [old + parts.of(0) - parts.of(size) for size, old in zip(SIZES, before, strict=True)]
+
+
 def refresh(raw: Sequence[Sequence[int]], before: Sequence[int]) -> Tally:
     """One refresh. ``raw``: sub-windows from the oldest, which has just expired from the longer window, to the youngest
-    (N + 1); ``before``: the sums of the refresh before."""
-    young = raw[:0:-1]  # youngest first
-    summary = [sum(s) for s in young]
+    (N + 1); ``before``: the sums of the refresh before. Summaries are kept from the time that a sub-window came."""
     found: Tally = {}
-    for name, values in (("WS", [sum(s) for s in young]), ("SS", summary)):  # one scan, shorter windows on the way
-        total, read, answers = 0, 0, []
-        for value in values:
-            total, read = total + value, read + 1
-            if read in SIZES:
-                answers.append(total)
-        found[name] = answers, read
-    for name in ("IS", "ISS"):
-        answers, read = [], 0
-        for size, old in zip(SIZES, before, strict=True):
-            new, gone = raw[-1], raw[-1 - size]  # for sum1 four to the right of the one that sum2 loses
-            answers.append(old + sum(new) - sum(gone))
-            read += 2
-        found[name] = answers, read
+    for names in (("WS", "IS"), ("SS", "ISS")):  # raw sub-windows, summaries
+        for name in names:
+            parts = Parts([sum(s) for s in raw])
+            found[name] = scanned(parts) if name == names[0] else refreshed(parts, before), parts.read
     return found
 
 
