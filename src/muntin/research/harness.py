@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -49,6 +49,12 @@ class Check:
         if self.reason:
             return f"DIFFERS {self.criterion}: {self.measured} ({self.reason})"
         return f"NOT {self.criterion}: {self.measured}"
+
+
+def curves(x: Iterable[float], values: Mapping[str, Iterable[float]]) -> Series:
+    """Curves over the same points."""
+    at = [float(v) for v in x]
+    return {name: [(a, float(b)) for a, b in zip(at, ys, strict=True)] for name, ys in values.items()}
 
 
 @dataclass(frozen=True)

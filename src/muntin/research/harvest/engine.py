@@ -15,7 +15,7 @@ from muntin.optimizer.harvest.problem import Counts, Problem, hashed_parts, low_
 from muntin.optimizer.harvest.solvers import double_sided
 from muntin.optimizer.harvest.throttle import Throttle
 from muntin.research.harvest.streams import Workload
-from muntin.research.kernels.harvest import DROPPED, OUTPUT, POPS, PUSHES, SHRED_WORK, WORK, run_until
+from muntin.research.kernels.harvest import DROPPED, OUTPUT, POPS, PUSHES, run_until
 
 BUCKETS = 100
 """Of each histogram of lags."""
@@ -28,19 +28,17 @@ Mode = Literal["harvest", "drop", "full"]
 
 @dataclass(frozen=True)
 class Setup:
-    """How a run is done. ``budget``: work a second; ``every``: seconds between adaptations; ``buffer``: tuples that may
-    wait, by stream; ``charge``: work of costing one setting; ``forced``: second at which z is set to 1; ``memory``:
-    whether parts that no direction reads are dropped from the windows (7)."""
+    """How a run is done. ``budget``: work a second; ``every``: seconds between adaptations; ``omega``: share of the
+    tuples that are shredded to learn; ``buffer``: tuples that may wait, by stream; ``base``: work of taking a tuple in;
+    ``charge``: of costing one setting; ``forced``: second at which z is set to 1."""
 
     budget: float
     every: float = 5.0
     omega: float = 0.1
-    boost: float = 1.2
     buffer: int = 10
     base: float = 1.0
     charge: float = 0.0
     forced: float | None = None
-    freeze: float | None = None
 
 
 @dataclass
@@ -48,10 +46,8 @@ class Trace:
     """What a run did. ``points``: at each adaptation (second, z, beta, setting). Counts are from ``warm`` on."""
 
     output: float = 0.0
-    work: float = 0.0
     pushed: float = 0.0
     dropped: float = 0.0
-    shredded: float = 0.0
     points: list[tuple[float, float, float, Counts]] = field(default_factory=list)
     seconds: float = 1.0
     last: Problem | None = None
@@ -118,10 +114,10 @@ class Simulation:
         self.times, self.kept = np.zeros((m, n + 1)), np.zeros((m, n + 1))
         self.window = np.zeros((m, 2), np.int64)
         self.orders = np.array(self.given.orders, np.int64)
-        self.counters = np.zeros((6, m))
+        self.counters = np.zeros((5, m))
         self.found = np.zeros((m, m - 1, 2))
         self.hist = np.zeros((m, BUCKETS))
-        self.throttle = Throttle(boost=self.setup.boost)
+        self.throttle = Throttle()
         self.counts: Counts = self.given.full
         self.problem = self.given
         self.shares = drop_shares(load, self.setup.budget, self.setup.base) if self.mode == "drop" else (1.0,) * load.m
@@ -190,14 +186,12 @@ def run(load: Workload, setup: Setup, mode: Mode, warm: float = 20.0) -> Trace:
             continue
         moved = sim.counters - before
         before, elapsed, t = sim.counters.copy(), stop - t, stop
-        if setup.freeze is None or stop < setup.freeze:
-            rate = float(moved[PUSHES].sum()) / elapsed / load.m
-            beta = sim.adapt(float(moved[PUSHES].sum()), float(moved[POPS].sum()), rate)
-            trace.points.append((stop, sim.throttle.fraction, beta, sim.counts))
+        rate = float(moved[PUSHES].sum()) / elapsed / load.m
+        beta = sim.adapt(float(moved[PUSHES].sum()), float(moved[POPS].sum()), rate)
+        trace.points.append((stop, sim.throttle.fraction, beta, sim.counts))
         if setup.forced is not None and abs(stop - setup.forced) < 1e-9:
-            sim.throttle, sim.counts = Throttle(boost=setup.boost), sim.given.full
+            sim.throttle, sim.counts = Throttle(), sim.given.full
     total = sim.counters - (np.zeros_like(sim.counters) if base is None else base)
-    trace.output, trace.work = float(total[OUTPUT].sum()), float(total[WORK].sum())
+    trace.output, trace.last = float(total[OUTPUT].sum()), sim.problem
     trace.pushed, trace.dropped = float(total[PUSHES].sum()), float(total[DROPPED].sum())
-    trace.shredded, trace.last = float(total[SHRED_WORK].sum()), sim.problem
     return trace

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from muntin.optimizer.harvest.solvers import greedy, settings
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.random_problems import drawn
 
 SIZES = (5, 10, 15, 20)
@@ -39,9 +39,8 @@ def run(setting: Setting) -> Outcome:
     runs = 3 if setting.smoke else 30
     by_m = {m: [evaluations(m, n, runs) for n in SIZES] for m in (3, 4, 5)}
     exhaustive = [settings(drawn(random.Random(0), 3, n)) for n in SIZES]
-    curves = {f"greedy m={m}": list(zip(map(float, SIZES), v, strict=True)) for m, v in by_m.items()}
-    curves["exhaustive m=3"] = [(float(n), float(e)) for n, e in zip(SIZES, exhaustive, strict=True)]
-    return Outcome(judge(by_m, exhaustive), plots=(Plot("settings costed", "n", "settings", curves),))
+    lines = curves(SIZES, {**{f"greedy m={m}": v for m, v in by_m.items()}, "exhaustive m=3": exhaustive})
+    return Outcome(judge(by_m, exhaustive), plots=(Plot("settings costed", "n", "settings", lines),))
 
 
 ENTRY = Entry(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from muntin.optimizer.harvest.solvers import greedy
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.random_problems import drawn
 
 FRACTIONS = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -33,8 +33,8 @@ def run(setting: Setting) -> Outcome:
     """m of 3, 4, 5."""
     n = 5 if setting.smoke else 10
     by_m = {m: steps(m, n, 3 if setting.smoke else 20) for m in (3, 4, 5)}
-    curves = {f"m={m}": list(zip(FRACTIONS, v, strict=True)) for m, v in by_m.items()}
-    return Outcome(judge(by_m, n), plots=(Plot("steps", "z", "steps", curves, log=False),))
+    lines = curves(FRACTIONS, {f"m={m}": v for m, v in by_m.items()})
+    return Outcome(judge(by_m, n), plots=(Plot("steps", "z", "steps", lines, log=False),))
 
 
 ENTRY = Entry(

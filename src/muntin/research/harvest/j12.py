@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from muntin.optimizer.harvest.solvers import double_sided, greedy, greedy_reverse
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.j09 import FRACTIONS as QUALITY_FRACTIONS
 from muntin.research.harvest.j09 import optimality
 from muntin.research.harvest.random_problems import drawn
@@ -49,8 +49,7 @@ def run(setting: Setting) -> Outcome:
     found = steps(*((4, 5) if setting.smoke else (40, 10)))
     quality = optimality(*((15, 4) if setting.smoke else (200, 8)))["reverse"]
     assert len(quality) == len(QUALITY_FRACTIONS)
-    curves = {name: list(zip(FRACTIONS, v, strict=True)) for name, v in found.items()}
-    return Outcome(judge(found, quality), plots=(Plot("steps", "z", "steps", curves, log=False),))
+    return Outcome(judge(found, quality), plots=(Plot("steps", "z", "steps", curves(FRACTIONS, found), log=False),))
 
 
 ENTRY = Entry(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.engine import Setup, run, saturation
 from muntin.research.harvest.sizes import scaled, seeds
 from muntin.research.harvest.streams import Workload, streams
@@ -65,12 +65,13 @@ def run_entry(setting: Setting) -> Outcome:
     sat, runs = scaled(setting), len(seeds(setting))
     found = {a: [outputs(workload(3, a, f * sat), sat, runs) for f in FACTORS] for a in (True, False)}
     gain = {a: [g / d - 1 for g, d in values] for a, values in found.items()}
-    curves = {
-        f"{name}, {'aligned' if a else 'non-aligned'}": [(f * sat, v[k]) for f, v in zip(FACTORS, values, strict=True)]
+    by_name = {
+        f"{name}, {'aligned' if a else 'non-aligned'}": [v[k] for v in values]
         for a, values in found.items()
         for k, name in enumerate(("GrubJoin", "RandomDrop"))
     }
-    return Outcome(judge(gain), plots=(Plot("output rate", "tuples a second", "results a second", curves),))
+    lines = curves([f * sat for f in FACTORS], by_name)
+    return Outcome(judge(gain), plots=(Plot("output rate", "tuples a second", "results a second", lines),))
 
 
 ENTRY = Entry(

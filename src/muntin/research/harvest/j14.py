@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.j13 import outputs, workload
 from muntin.research.harvest.sizes import scaled, seeds
 
@@ -36,12 +36,9 @@ def run(setting: Setting) -> Outcome:
     sat, runs = scaled(setting), len(seeds(setting))
     base = workload(3, False, 2 * sat)
     found = [outputs(replace(base, kappa=(2.0, 2.0, k)), sat, runs) for k in KAPPAS]
-    curves = {
-        name: [(k, v[i]) for k, v in zip(KAPPAS, found, strict=True)]
-        for i, name in enumerate(("GrubJoin", "RandomDrop"))
-    }
+    lines = curves(KAPPAS, dict(zip(("GrubJoin", "RandomDrop"), zip(*found, strict=True), strict=True)))
     return Outcome(
-        judge([g / d - 1 for g, d in found]), plots=(Plot("correlation", "kappa", "results a second", curves),)
+        judge([g / d - 1 for g, d in found]), plots=(Plot("correlation", "kappa", "results a second", lines),)
     )
 
 

@@ -7,7 +7,7 @@ microseconds, against a comparison of some nanoseconds).
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.engine import Setup, run, saturation
 from muntin.research.harvest.sizes import scaled
 from muntin.research.harvest.streams import Workload, streams
@@ -55,8 +55,8 @@ def run_entry(setting: Setting) -> Outcome:
         load = workload(m, rate)
         budget = saturation(load, rate)
         found[m] = [run(load, Setup(budget, every=d, charge=CHARGE), "harvest", WARM).rate for d in DELTAS]
-    curves = {f"m={m}": list(zip(DELTAS, v, strict=True)) for m, v in found.items()}
-    return Outcome(judge(found), plots=(Plot("adaptation", "Delta", "results a second", curves),))
+    lines = curves(DELTAS, {f"m={m}": v for m, v in found.items()})
+    return Outcome(judge(found), plots=(Plot("adaptation", "Delta", "results a second", lines),))
 
 
 ENTRY = Entry(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.harvest.engine import Setup, run, saturation
 from muntin.research.harvest.j13 import workload
 from muntin.research.harvest.sizes import scaled
@@ -53,8 +53,8 @@ def run_entry(setting: Setting) -> Outcome:
     """Every size at three rates."""
     sat = scaled(setting)
     found = {f: [dropped(f * sat, sat, s) for s in SIZES] for f in (1.5, 2.0, 2.5)}
-    curves = {f"{f:g} x": list(zip(SIZES, v, strict=True)) for f, v in found.items()}
-    return Outcome(judge(found), plots=(Plot("drops", "buffer, s", "share dropped", curves, log=False),))
+    lines = curves(SIZES, {f"{f:g} x": v for f, v in found.items()})
+    return Outcome(judge(found), plots=(Plot("drops", "buffer, s", "share dropped", lines, log=False),))
 
 
 ENTRY = Entry(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-POPS, PUSHES, DROPPED, OUTPUT, WORK, SHRED_WORK = range(6)
+POPS, PUSHES, DROPPED, OUTPUT, WORK = range(5)
 """Rows of the counters, each by stream."""
 
 
@@ -37,6 +37,50 @@ def ranges_of(times, first, end, now, span, parts, chosen, out):  # type: ignore
 
 
 @nb.njit(cache=True)
+def _begin(places, counts, part, at, hop, hashed):  # type: ignore[no-untyped-def]
+    """Set a hop to its first place; the work of looking into its parts, one for each where a hash index finds them."""
+    part[hop], at[hop] = 0, places[hop, 0, 0] if counts[hop] else 0
+    return counts[hop] if hashed else 0
+
+
+@nb.njit(cache=True)
+def _next(places, counts, part, at, hop):  # type: ignore[no-untyped-def]
+    """The next place that a hop reads; -1 where it has read them all."""
+    while part[hop] < counts[hop] and at[hop] >= places[hop, part[hop], 1]:
+        part[hop] += 1
+        if part[hop] < counts[hop]:
+            at[hop] = places[hop, part[hop], 0]
+    if part[hop] >= counts[hop]:
+        return -1
+    at[hop] += 1
+    return at[hop] - 1
+
+
+@nb.njit(cache=True)
+def _matches(picked, n, x, epsilon):  # type: ignore[no-untyped-def]
+    """Whether a value lies within ``epsilon`` of the first ``n`` that are picked."""
+    apart = 0.0
+    for d in range(n):
+        apart = max(apart, abs(picked[d] - x))
+    return apart <= epsilon
+
+
+@nb.njit(cache=True)
+def _note_lags(hist, picked_at, order, s, lags):  # type: ignore[no-untyped-def]
+    """Add a result of a tuple of stream ``s`` to the histograms of T(t_l) - T(t_0)."""
+    base = picked_at[0]
+    for d in range(len(order)):
+        if order[d] == 0:
+            base = picked_at[d + 1]
+    for d in range(len(order) + 1):
+        stream = s if d == 0 else order[d - 1]
+        if stream:
+            place = int((picked_at[d] - base + lags) / (2 * lags) * hist.shape[1])
+            if 0 <= place < hist.shape[1]:
+                hist[stream, place] += 1
+
+
+@nb.njit(cache=True)
 def join_tuple(times, values, window, spans, parts, order, chosen, s, now, v, match, shred, found, hist, lags):  # type: ignore[no-untyped-def]
     """Join one tuple of stream ``s``: (work, outputs).
 
@@ -45,65 +89,39 @@ def join_tuple(times, values, window, spans, parts, order, chosen, s, now, v, ma
     of the first window that is read, evenly (0: harvesting). ``found[j]``: (compared, matched) of shredded tuples, and
     ``hist[l]``: of their results' differences T(t_l) - T(t_0) over +-``lags``.
     """
-    m = len(spans)
-    hops = m - 1
+    hops = len(spans) - 1
     counts = np.zeros(hops, np.int64)
     places = np.zeros((hops, parts.max(), 2), np.int64)
     for j in range(hops):
         w = order[j]
         counts[j] = ranges_of(times[w], window[w, 0], window[w, 1], now, spans[w], parts[w], chosen[j], places[j])
-    picked, picked_at = np.zeros(m), np.zeros(m)
+    picked, picked_at = np.zeros(hops + 1), np.zeros(hops + 1)
     picked[0], picked_at[0] = v, now
     part, at = np.zeros(hops, np.int64), np.zeros(hops, np.int64)
-    work, outputs, depth = 0, 0, 0
-    part[0], at[0] = 0, places[0, 0, 0] if counts[0] else 0
-    work += counts[0] if match[1] else 0
-    while depth >= 0:
-        j = depth
-        w = order[j]
-        while part[j] < counts[j] and at[j] >= places[j, part[j], 1]:
-            part[j] += 1
-            if part[j] < counts[j]:
-                at[j] = places[j, part[j], 0]
-        if part[j] >= counts[j]:
-            depth -= 1
+    outputs, j = 0, 0
+    work = _begin(places, counts, part, at, 0, match[1])
+    while j >= 0:
+        c = _next(places, counts, part, at, j)
+        if c < 0:
+            j -= 1
             continue
-        c = at[j]
-        at[j] += 1
         if j == 0 and shred > 0 and int((c + 1) * shred) == int(c * shred):
             continue
-        x = values[w, c]
-        hit = True
-        for d in range(j + 1):
-            if abs(picked[d] - x) > match[0]:
-                hit = False
-                break
-        if not match[1] or hit:
-            work += 1
+        hit = _matches(picked, j + 1, values[order[j], c], match[0])
+        work += 1 if hit or not match[1] else 0
         if shred > 0:
             found[j, 0] += 1
             found[j, 1] += hit
         if not hit:
             continue
-        picked[j + 1], picked_at[j + 1] = x, times[w, c]
+        picked[j + 1], picked_at[j + 1] = values[order[j], c], times[order[j], c]
         if j + 1 < hops:
-            depth = j + 1
-            part[depth] = 0
-            at[depth] = places[depth, 0, 0] if counts[depth] else 0
-            work += counts[depth] if match[1] else 0
+            j += 1
+            work += _begin(places, counts, part, at, j, match[1])
             continue
         outputs += 1
         if shred > 0:
-            base = now
-            for d in range(hops):
-                if order[d] == 0:
-                    base = picked_at[d + 1]
-            for d in range(m):
-                stream = s if d == 0 else order[d - 1]
-                if stream:
-                    place = int((picked_at[d] - base + lags) / (2 * lags) * hist.shape[1])
-                    if 0 <= place < hist.shape[1]:
-                        hist[stream, place] += 1
+            _note_lags(hist, picked_at, order, s, lags)
     return work, outputs
 
 
@@ -152,8 +170,6 @@ def run_until(  # type: ignore[no-untyped-def]
             window[best, 1] += 1
             counters[OUTPUT, best] += outputs
             counters[WORK, best] += work
-            if part_of > 0:
-                counters[SHRED_WORK, best] += work
             clock[0] += (work + base) / budget
         n = int(clock[1])
         while n < len(arrivals) and arrivals[n] <= clock[0]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.shared_joins import analytic
 from muntin.research.shared_joins.study import Study, measured, rows_of, seeds_of, told
 from muntin.scheduling.lwo import LWO
@@ -43,10 +43,7 @@ def run(setting: Setting) -> Outcome:
         plots=(
             Plot(
                 "Figure 3", "window (s)", "mean response (ms)",
-                {
-                    "LWO": list(zip(analytic.WINDOWS, (1e3 * shared).tolist(), strict=True)),
-                    "isolated": list(zip(analytic.WINDOWS, (1e3 * own).tolist(), strict=True)),
-                },
+                curves(analytic.WINDOWS, {"LWO": 1e3 * shared, "isolated": 1e3 * own}),
             ),
         ),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.shared_joins import analytic
 from muntin.research.shared_joins.study import told
 from muntin.scheduling.swf import SWF
@@ -39,10 +39,7 @@ def run(setting: Setting) -> Outcome:
         plots=(
             Plot(
                 "Figure 5", "window (s)", "mean response (ms)",
-                {
-                    "SWF": list(zip(analytic.WINDOWS, (1e3 * shared).tolist(), strict=True)),
-                    "isolated": list(zip(analytic.WINDOWS, (1e3 * analytic.isolated()).tolist(), strict=True)),
-                },
+                curves(analytic.WINDOWS, {"SWF": 1e3 * shared, "isolated": 1e3 * analytic.isolated()}),
             ),
         ),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.shared_joins.study import NAMES, Found, Study, measured, rows_of, seeds_of, told
 from muntin.research.shared_joins.workload import TABLE_1
 
@@ -91,13 +91,18 @@ def _small_large(m: Means) -> Check:
     )  # fmt: skip
 
 
+def found_of(setting: Setting) -> dict[str, Found]:
+    """By distribution, at load 0.8."""
+    return {n: measured(Study(n, LOAD, rows_of(setting), seeds=seeds_of(setting))) for n in TABLE_1}
+
+
 def run(setting: Setting) -> Outcome:
-    """Load 0.8."""
-    found = {n: measured(Study(n, LOAD, rows_of(setting), seeds=seeds_of(setting))) for n in TABLE_1}
+    """All distributions."""
+    found = found_of(setting)
     plots = [
         Plot(
             f"Figure 8 {what}, {n}", "window (s)", "response (ms)",
-            {p: list(zip(TABLE_1[n], (1e3 * values[p]).tolist(), strict=True)) for p in NAMES},
+            curves(TABLE_1[n], {p: 1e3 * values[p] for p in NAMES}),
         )
         for n, f in found.items()
         for what, values in (("average", f.mean), ("maximum", f.most))

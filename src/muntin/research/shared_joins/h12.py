@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
+from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.shared_joins import h11
 from muntin.research.shared_joins.study import NAMES, Found
 from muntin.research.shared_joins.workload import TABLE_1
@@ -31,7 +31,7 @@ def run(setting: Setting) -> Outcome:
     plots = tuple(
         Plot(
             f"Figure 10 {what}", "window (s)", "response (s)",
-            {p: list(zip(TABLE_1["Small-Large"], values[p].tolist(), strict=True)) for p in NAMES},
+            curves(TABLE_1["Small-Large"], {p: values[p] for p in NAMES}),
         )
         for what, values in (("(b) average", found.mean), ("(c) maximum", found.most))
     )  # fmt: skip

@@ -6,8 +6,8 @@ Waiting and held are counted in rows, at load 0.8 without bursts.
 from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.shared_joins.h09 import LOAD
-from muntin.research.shared_joins.study import HASH_RATE, Found, Study, measured, rows_of, seeds_of
+from muntin.research.shared_joins.h09 import found_of
+from muntin.research.shared_joins.study import HASH_RATE, NAMES, Found
 
 WINDOW, LONGEST = 600, 120
 """Seconds: the largest window, and the longest response that the document reckons with."""
@@ -18,14 +18,13 @@ def shares(found: dict[str, Found]) -> dict[str, tuple[float, float]]:
     buffer = HASH_RATE * WINDOW
     return {
         p: (max(f.waiting[p] for f in found.values()) / buffer, max(f.held[p] for f in found.values()) / buffer)
-        for p in ("lwo", "swf", "greedy")
+        for p in NAMES
     }
 
 
 def run(setting: Setting) -> Outcome:
     """The document's reckoning, and what is counted."""
-    studies = {n: Study(n, LOAD, rows_of(setting), seeds=seeds_of(setting)) for n in ("Uniform", "Small-Large")}
-    found = {n: measured(s) for n, s in studies.items()}
+    found = found_of(setting)
     part = shares(found)
     bound = all(f.waiting[p] <= f.arrived[p] + 1 for f in found.values() for p in f.waiting)
     reckoned = (int(HASH_RATE * WINDOW), int(HASH_RATE * LONGEST))

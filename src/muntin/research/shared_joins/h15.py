@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.shared_joins import h08, h11, h13
-from muntin.research.shared_joins.h09 import LOAD
-from muntin.research.shared_joins.study import NAMES, Study, measured, rows_of, seeds_of
+from muntin.research.shared_joins import h08, h09, h11, h13
+from muntin.research.shared_joins.study import NAMES
 
 
 def judge(means: list[dict[str, float]], memory: float) -> tuple[Check, ...]:
@@ -30,8 +29,7 @@ def judge(means: list[dict[str, float]], memory: float) -> tuple[Check, ...]:
 def run(setting: Setting) -> Outcome:
     """All workloads of H8 and H11; memory of H13."""
     bursts = [{p: f.over_windows(p) for p in NAMES} for f in h11.found_of(setting).values()]
-    found = {n: measured(Study(n, LOAD, rows_of(setting), seeds=seeds_of(setting))) for n in ("Uniform", "Small-Large")}
-    memory = max(sum(part) for p, part in h13.shares(found).items() if p != "lwo")
+    memory = max(sum(part) for p, part in h13.shares(h09.found_of(setting)).items() if p != "lwo")
     return Outcome(judge([*h08.means_of(setting).values(), *bursts], memory))
 
 

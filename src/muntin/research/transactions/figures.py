@@ -6,8 +6,19 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from muntin.research.harness import Plot, Setting
-from muntin.research.transactions.simulation import KINDS, SIZES, Kind, Load, Means, measured
+from muntin.research.harness import Check, Outcome, Plot, Setting
+from muntin.research.transactions.simulation import (
+    FAST,
+    KINDS,
+    SIZES,
+    SLOW,
+    Kind,
+    Load,
+    Means,
+    measured,
+    mixed,
+    periodic,
+)  # fmt: skip
 
 Runs = Mapping[Kind, Mapping[int, Means]]
 """By scheduler and number of sub-windows."""
@@ -51,6 +62,29 @@ def drawn(name: str, runs: Runs, what: str) -> Plot:
 def plain(runs: Runs) -> dict[str, Any]:
     """For the record."""
     return {f"{kind} n={n}": m.plain for kind, by in runs.items() for n, m in by.items()}
+
+
+def at_both_rates(
+    figure: str, what: str, judge: Callable[[Runs, Runs], tuple[Check, ...]]
+) -> Callable[[Setting], Outcome]:
+    """An entry's run: periodic queries alone, with t = 1 s and 5 s."""
+
+    def run(setting: Setting) -> Outcome:
+        fast, slow = runs_of(lambda n: periodic(n, FAST), setting), runs_of(lambda n: periodic(n, SLOW), setting)
+        plots = (drawn(f"{figure}-1s", fast, what), drawn(f"{figure}-5s", slow, what))
+        return Outcome(judge(fast, slow), plots=plots, figures={"1 s": plain(fast), "5 s": plain(slow)})
+
+    return run
+
+
+def in_the_mix(figure: str, what: str, judge: Callable[[Runs], tuple[Check, ...]]) -> Callable[[Setting], Outcome]:
+    """An entry's run: 100 periodic queries, and 5 one-time ones a sub-window of 5 s."""
+
+    def run(setting: Setting) -> Outcome:
+        runs = runs_of(mixed, setting)
+        return Outcome(judge(runs), plots=(drawn(figure, runs, what),), figures=plain(runs))
+
+    return run
 
 
 COSTS = (

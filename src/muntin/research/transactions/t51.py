@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import COSTS, Runs, drawn, growing, plain, runs_of, told, value
-from muntin.research.transactions.simulation import FAST, SLOW, periodic
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import COSTS, Runs, at_both_rates, growing, told, value
 
 
 def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
@@ -20,17 +19,10 @@ def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
     )  # fmt: skip
 
 
-def run(setting: Setting) -> Outcome:
-    """Periodic queries alone."""
-    fast, slow = (runs_of(lambda n, t=t: periodic(n, t), setting) for t in (FAST, SLOW))  # type: ignore[misc]
-    plots = (drawn("T51-1s", fast, "abort_share"), drawn("T51-5s", slow, "abort_share"))
-    return Outcome(judge(fast, slow), plots=plots, figures={"1 s": plain(fast), "5 s": plain(slow)})
-
-
 ENTRY = Entry(
     "T51",
     "Figure 7.8: aborts of Algorithm 7: more for t = 1 s than 5 s, growing with n, over half at t = 1 s, n = 100; "
     "Algorithm 8: none",
     "those three trends; Alg 8 aborts = 0 (or <= 1% of Alg 7's)",
-    run,
+    at_both_rates("T51", "abort_share", judge),
 )

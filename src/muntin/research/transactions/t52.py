@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import COSTS, Runs, drawn, growing, holds, plain, runs_of, told, value
-from muntin.research.transactions.simulation import FAST, SLOW, periodic
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import COSTS, Runs, at_both_rates, growing, holds, told, value
 
 
 def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
@@ -23,17 +22,10 @@ def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
     )
 
 
-def run(setting: Setting) -> Outcome:
-    """Periodic queries alone, with t = 1 s and 5 s."""
-    fast, slow = (runs_of(lambda n, t=t: periodic(n, t), setting) for t in (FAST, SLOW))  # type: ignore[misc]
-    plots = (drawn("T52-1s", fast, "staleness"), drawn("T52-5s", slow, "staleness"))
-    return Outcome(judge(fast, slow), plots=plots, figures={"1 s": plain(fast), "5 s": plain(slow)})
-
-
 ENTRY = Entry(
     "T52",
     "Figure 7.9: staleness: TTU lowest, then LWS, clearly below Serial and WS; Serial slightly better than WS; "
     "grows with t and n",
     "TTU <= LWS < min(Serial,WS); Serial <= WS x1.05",
-    run,
+    at_both_rates("T52", "staleness", judge),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import COSTS, Runs, drawn, growing, holds, plain, runs_of, told, value
-from muntin.research.transactions.simulation import FAST, SLOW, periodic
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import COSTS, Runs, at_both_rates, growing, holds, told, value
 
 
 def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
@@ -20,16 +19,9 @@ def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
     )
 
 
-def run(setting: Setting) -> Outcome:
-    """Periodic queries alone, with t = 1 s and 5 s."""
-    fast, slow = (runs_of(lambda n, t=t: periodic(n, t), setting) for t in (FAST, SLOW))  # type: ignore[misc]
-    plots = (drawn("T53-1s", fast, "between"), drawn("T53-5s", slow, "between"))
-    return Outcome(judge(fast, slow), plots=plots, figures={"1 s": plain(fast), "5 s": plain(slow)})
-
-
 ENTRY = Entry(
     "T53",
     "Figure 7.10: inter-execution time: Serial lowest, WS and TTU very close, LWS worst; grows with n, t",
     "Serial <= TTU <= 1.05 Serial; LWS largest",
-    run,
+    at_both_rates("T53", "between", judge),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import Runs, drawn, holds, plain, runs_of, told
-from muntin.research.transactions.simulation import FAST, SLOW, periodic
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import Runs, at_both_rates, holds, told
 
 
 def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
@@ -18,16 +17,9 @@ def judge(fast: Runs, slow: Runs) -> tuple[Check, ...]:
     )
 
 
-def run(setting: Setting) -> Outcome:
-    """Periodic queries alone, with t = 1 s and 5 s."""
-    fast, slow = (runs_of(lambda n, t=t: periodic(n, t), setting) for t in (FAST, SLOW))  # type: ignore[misc]
-    plots = (drawn("T54-1s", fast, "throughput"), drawn("T54-5s", slow, "throughput"))
-    return Outcome(judge(fast, slow), plots=plots, figures={"1 s": plain(fast), "5 s": plain(slow)})
-
-
 ENTRY = Entry(
     "T54",
     "Figure 7.11: throughput penalty of TTU against Serial typically below 2 %, at most 4 %; LWS lower in all cases",
     "TTU >= 0.95 Serial; LWS < TTU",
-    run,
+    at_both_rates("T54", "throughput", judge),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import COSTS, Runs, drawn, holds, plain, runs_of, told
-from muntin.research.transactions.simulation import mixed
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import COSTS, Runs, holds, in_the_mix, told
 
 
 def judge(runs: Runs) -> tuple[Check, ...]:
@@ -17,15 +16,9 @@ def judge(runs: Runs) -> tuple[Check, ...]:
     )
 
 
-def run(setting: Setting) -> Outcome:
-    """100 periodic queries, and 5 one-time ones a sub-window of 5 s."""
-    runs = runs_of(mixed, setting)
-    return Outcome(judge(runs), plots=(drawn("T55", runs, "response"),), figures=plain(runs))
-
-
 ENTRY = Entry(
     "T55",
     "Figure 7.12: one-time response: TTU and WS best, LWS longer, Serial worst",
     "|TTU-WS| <= 5%; LWS > TTU; Serial > LWS",
-    run,
+    in_the_mix("T55", "response", judge),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import Runs, drawn, holds, plain, runs_of, told
-from muntin.research.transactions.simulation import mixed
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import Runs, holds, in_the_mix, told
 
 SAME = (
     "where a window is short, hardly an update falls into a one-time query, and the later start of a Serial one, which "
@@ -21,15 +20,9 @@ def judge(runs: Runs) -> tuple[Check, ...]:
     )
 
 
-def run(setting: Setting) -> Outcome:
-    """100 periodic queries, and 5 one-time ones a sub-window of 5 s."""
-    runs = runs_of(mixed, setting)
-    return Outcome(judge(runs), plots=(drawn("T56", runs, "one_time_staleness"),), figures=plain(runs))
-
-
 ENTRY = Entry(
     "T56",
     "Figure 7.13: one-time staleness: TTU best, LWS somewhat worse, WS and Serial worst",
     "ordering",
-    run,
+    in_the_mix("T56", "one_time_staleness", judge),
 )

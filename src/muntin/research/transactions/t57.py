@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.figures import Runs, drawn, holds, plain, runs_of, told
-from muntin.research.transactions.simulation import mixed
+from muntin.research.harness import Check, Entry
+from muntin.research.transactions.figures import Runs, holds, in_the_mix, told
 
 
 def judge(runs: Runs) -> tuple[Check, ...]:
@@ -15,15 +14,9 @@ def judge(runs: Runs) -> tuple[Check, ...]:
     )
 
 
-def run(setting: Setting) -> Outcome:
-    """100 periodic queries, and 5 one-time ones a sub-window of 5 s."""
-    runs = runs_of(mixed, setting)
-    return Outcome(judge(runs), plots=(drawn("T57", runs, "staleness"),), figures=plain(runs))
-
-
 ENTRY = Entry(
     "T57",
     "Figure 7.14: periodic staleness in the mix: TTU best",
     "ordering",
-    run,
+    in_the_mix("T57", "staleness", judge),
 )
