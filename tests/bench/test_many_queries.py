@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.bench import many_queries
 from muntin.bench.many_others import flink_job, muntin_answers, shapes
 from muntin.bench.many_queries import AGGREGATES, JOINS, ManyRecord, good, measured, plans_of
-from muntin.bench.run import others
+from muntin.bench.run import others, run_bench
 from muntin.core.errors import ConfigError
 from muntin.dataflow.sharing.rules import shared_graph
 
@@ -55,3 +56,9 @@ def test_engines_that_are_not_there_are_refused() -> None:
     assert others(["muntin", "spark"], print) == ["spark"] and others(["muntin"], print) == []
     with pytest.raises(ConfigError, match="muntin-df"):
         others(["muntin", "muntin-df"], print)
+
+
+def test_engines_are_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_queries, "run", lambda say: pytest.fail("measured before"))
+    with pytest.raises(ConfigError, match="muntin-df"):
+        run_bench("many-queries", engines=["muntin", "muntin-df"])

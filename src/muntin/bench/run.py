@@ -37,7 +37,8 @@ def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None
         lengths = window_length.run(say=print)
         table, good, records = window_length.lines(lengths), True, list(lengths)
     elif name == "many-queries":
-        many = many_queries.run(say=print) + many_others.run(others(engines, print), print)
+        beside = others(engines, print)  # first: what cannot be had is refused before minutes of measuring
+        many = many_queries.run(say=print) + many_others.run(beside, print)
         missed = many_queries.good(many)
         table, good, records = [*many_queries.lines(many), *missed], not missed, list(many)
     elif name == "state-bytes":
@@ -64,14 +65,7 @@ def chosen(every: Sequence[Contest], engines: Sequence[str] | None, say: Say) ->
     wanted = known if engines is None else list(engines)
     if not set(wanted) <= set(known) or "muntin" not in wanted or len(set(wanted)) < 2:
         raise ConfigError(f"--engines {','.join(wanted)}: muntin and at least one other of {', '.join(known)}")
-    if "flink" in wanted:
-        try:
-            flink_env.make(say)
-        except flink_env.FlinkMissingError as e:
-            if engines is not None:
-                raise
-            say(f"without Flink: {e}")
-            wanted.remove("flink")
+    wanted = _with_flink(wanted, engines is not None, say)
     return [c for c in (c.only(wanted) for c in every) if len(c.sides) > 1]
 
 
@@ -83,15 +77,23 @@ def others(engines: Sequence[str] | None, say: Say) -> list[str]:
     wanted = ["muntin", "spark", "flink"] if engines is None else list(engines)
     if not {"muntin"} <= set(wanted) <= {"muntin", "spark", "flink"}:
         raise ConfigError(f"--engines {','.join(wanted)}: muntin, and what is to run beside it of spark and flink")
+    return [e for e in _with_flink(wanted, engines is not None, say) if e != "muntin"]
+
+
+def _with_flink(wanted: list[str], asked: bool, say: Say) -> list[str]:
+    """The engines, without Flink where it is neither here nor can be installed.
+
+    Raises FlinkMissingError for that if Flink was asked for.
+    """
     if "flink" in wanted:
         try:
             flink_env.make(say)
         except flink_env.FlinkMissingError as e:
-            if engines is not None:
+            if asked:
                 raise
             say(f"without Flink: {e}")
-            wanted.remove("flink")
-    return [e for e in wanted if e != "muntin"]
+            return [name for name in wanted if name != "flink"]
+    return wanted
 
 
 def _run(todo: Sequence[Contest]) -> list[record.Record]:
