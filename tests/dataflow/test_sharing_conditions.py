@@ -64,6 +64,7 @@ def test_ss1_one_synopsis_for_windows_of_many_lengths(kind) -> None:  # type: ig
             assert read(synopsis.answer(n)) == read(own(FREQUENCIES, n))
     assert not holds("SS1", Task("sum", (3,)), Task("sum", (3,)), kept)
     assert not holds("SS1", Task("quantile", (9,)), Task("quantile", (9,)), kept)
+    assert not holds("SS1", Task("quantile", (3,), where=A), Task("quantile", (3,)), kept)
 
 
 def test_ss2_and_cs3_averages_from_sums_and_counts() -> None:
@@ -105,6 +106,7 @@ def test_ss3_cs4_and_cs5_over_joins() -> None:
         assert holds("SS3", task, task, kept) and holds("CS5", task, first, kept)
         assert general.answer(*task.lengths) == brute(*task.lengths)
     assert not holds("SS3", Task("count", (6, 8)), first, kept)
+    assert not holds("SS3", Task("count", (4, 4), where=A), first, kept)  # other rows than it counts
     with pytest.raises(ValueError, match="does not answer"):
         general.answer(6, 8)
     running = Kept("running join", "count", 8, g=1)

@@ -10,9 +10,9 @@ from muntin.dataflow.sharing.conditions.condition import DATA, OVER_JOINS, Condi
 def _holds(task: Task, other: Task, kept: Sequence[Kept]) -> bool:
     if len(kept) != 1 or kept[0].kind not in OVER_JOINS or DATA[task.function] != (kept[0].data,):
         return False
-    first, second = task.lengths
-    equal = first == second <= kept[0].b
-    return equal or all(kept[0].b - kept[0].g <= n <= kept[0].b for n in task.lengths)
+    (one,), (first, second) = kept, task.lengths
+    fits = first == second <= one.b or all(one.b - one.g <= n <= one.b for n in task.lengths)
+    return fits and task.where == one.where
 
 
 SS3 = Condition(
