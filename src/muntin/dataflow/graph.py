@@ -70,6 +70,10 @@ class Vertex:
         """The Arrow schema of its rows, without the columns of time."""
         return pa.schema([(column_name(i), t) for i, t in enumerate(self.types)])
 
+    def renumbered(self, place: Sequence[int] | Mapping[int, int]) -> Vertex:
+        """The vertex over the same inputs where these have other numbers: ``place`` by the former ones."""
+        return replace(self, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in self.inputs))
+
     @property
     def is_source(self) -> bool:
         return isinstance(self.op, Source)
@@ -228,7 +232,7 @@ class Graph:
         for plan in plans:
             place: list[int] = []
             for v in plan.vertices:
-                moved = replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs))
+                moved = v.renumbered(place)
                 if moved not in known:
                     known[moved] = len(vertices)
                     vertices.append(moved)
@@ -294,7 +298,8 @@ class Graph:
         for read, v in zip(alone, self.vertices, strict=True):
             if read is not None:
                 readers.setdefault(read, []).append(v.op)
-        return tuple(() if read is None else tuple(readers[read]) for read in alone)
+        whole = {read: tuple(ops) for read, ops in readers.items()}
+        return tuple(() if read is None else whole[read] for read in alone)
 
     @cached_property
     def expiring(self) -> tuple[bool, ...]:
@@ -304,12 +309,12 @@ class Graph:
         for number, v in enumerate(self.vertices):
             for e in v.inputs:
                 readers[e.vertex].append(number)
-        shown = {r for r, p in zip(self.roots, self.plans, strict=True) if p.options.exp}
+        shown, roots = {r for r, p in zip(self.roots, self.plans, strict=True) if p.options.exp}, {*self.roots}
         for number in reversed(range(len(self.vertices))):
-            op, root = self.vertices[number].op, number in self.roots
+            op = self.vertices[number].op
             if isinstance(op, Insertions):
                 found[number] = number in shown or bool(readers[number])
-            elif isinstance(op, Compute | Narrow) and not root:
+            elif isinstance(op, Compute | Narrow) and number not in roots:
                 found[number] = any(found[r] for r in readers[number])
         return tuple(found)
 
@@ -370,6 +375,17 @@ def _span(op: Operator) -> int | None:
             return options.granule
         case _:
             return None
+
+
+def read_by(vertices: Sequence[Vertex], roots: Iterable[int]) -> tuple[tuple[Vertex, ...], dict[int, int]]:
+    """The vertices that some read, directly or through others, and those, numbered anew; by former number their new
+    one."""
+    wanted = set(roots)
+    for i in reversed(range(len(vertices))):
+        if i in wanted:
+            wanted |= {e.vertex for e in vertices[i].inputs}
+    place = {old: new for new, old in enumerate(sorted(wanted))}
+    return tuple(vertices[i].renumbered(place) for i in place), place
 
 
 def _check_places(vertices: Sequence[Vertex]) -> None:

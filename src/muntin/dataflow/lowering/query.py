@@ -28,7 +28,7 @@ from muntin.aggregates.registry import described, folds
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.builder import Places
-from muntin.dataflow.graph import QueryPlan, Vertex, column_name
+from muntin.dataflow.graph import QueryPlan, column_name, read_by
 from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.lowering.negation import Negation
 from muntin.dataflow.lowering.nodes import (
@@ -127,13 +127,13 @@ class _Lowering(Negation):
         result = self.output(root) if top is None else self._first_rows(root, top)
         if not isinstance(result.edge.route, Here):  # rows that only change shards: something must receive them
             result = self.build.apply(Compute(), [result], result.schema, result.signed)
-        vertices, place = _reachable(self.build.vertices, result.edge.vertex)
+        vertices, place = read_by(self.build.vertices, [result.edge.vertex])
         present = tuple(n for n in root.schema.names if n in never_null(root))
         horizon = tuple(reaches(root, self.query.options))
         ticks = ticks_of(root, self.query.options)
         found = QueryPlan(
-            vertices, place, self.query.options, ticks, root.schema, root.kind == "changes", present=present,
-            horizon=horizon, edges=root.edges,
+            vertices, place[result.edge.vertex], self.query.options, ticks, root.schema, root.kind == "changes",
+            present=present, horizon=horizon, edges=root.edges,
         )  # fmt: skip
         if top is None:
             return found
@@ -485,19 +485,6 @@ def _dated(at: Expr, arg: Expr) -> Expr:
             return pair(Call("only", (condition, at), at.type), value)
         case _:
             return pair(at, arg)
-
-
-def _reachable(vertices: Sequence[Vertex], root: int) -> tuple[tuple[Vertex, ...], int]:
-    """The vertices that the root reads, directly or through others, and the root's number among them."""
-    wanted = {root}
-    for i in reversed(range(root + 1)):
-        if i in wanted:
-            wanted |= {e.vertex for e in vertices[i].inputs}
-    place = {old: new for new, old in enumerate(sorted(wanted))}
-    kept = (vertices[i] for i in sorted(wanted))
-    return tuple(replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)) for v in kept), place[
-        root
-    ]
 
 
 def _read(node: Node) -> set[str]:

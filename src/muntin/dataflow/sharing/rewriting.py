@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.dataflow.builder import Places
-from muntin.dataflow.graph import Edge, QueryPlan, Vertex, vertex_id
+from muntin.dataflow.graph import QueryPlan, Vertex, read_by, vertex_id
 from muntin.dataflow.sharing.joined_windows import domain_of
 
 Build = Callable[[int], list[Vertex]]
@@ -41,23 +41,15 @@ def _renamed(before: Sequence[Vertex], v: Vertex, vertices: Sequence[Vertex], pl
     domain = domain_of(before, v)
     if domain is None:
         return None
-    inputs = tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)
-    return replace(v, inputs=inputs, id=vertex_id(v.op, [vertices[e.vertex].id for e in inputs], domain))
+    moved = v.renumbered(place)
+    return replace(moved, id=vertex_id(v.op, [vertices[e.vertex].id for e in moved.inputs], domain))
 
 
 def _merged(vertices: Sequence[Vertex], root: int) -> tuple[tuple[Vertex, ...], int]:
     """What the root reads, directly or through others, equal vertices once."""
-    wanted = {root}
-    for i in reversed(range(root + 1)):
-        if i in wanted:
-            wanted |= {e.vertex for e in vertices[i].inputs}
-    place: dict[int, int] = {}
+    read, number = read_by(vertices, [root])
     known: dict[Vertex, int] = {}
-    kept: list[Vertex] = []
-    for i in sorted(wanted):
-        v = replace(vertices[i], inputs=tuple(Edge(place[e.vertex], e.route) for e in vertices[i].inputs))
-        if v not in known:
-            known[v] = len(kept)
-            kept.append(v)
-        place[i] = known[v]
-    return tuple(kept), place[root]
+    place: list[int] = []
+    for v in read:
+        place.append(known.setdefault(v.renumbered(place), len(known)))
+    return tuple(known), place[number[root]]

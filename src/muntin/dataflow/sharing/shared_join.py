@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from muntin.core.errors import InternalError
-from muntin.dataflow.builder import Places, Spread
+from muntin.dataflow.builder import Spread
 from muntin.dataflow.graph import Edge, Vertex, column_name, vertex_id
 from muntin.dataflow.routes import Everywhere, Keyed, Route
 from muntin.dataflow.sharing.joined_windows import (
@@ -205,9 +205,9 @@ def narrow_of(shared: SharedJoin, member: JoinedWindows) -> Narrow:
     return Narrow(tuple(parts), columns, conjunction(kept))
 
 
-def spreads_of(join: Vertex, vertices: Sequence[Vertex]) -> tuple[Spread, ...]:
-    """How the inputs of a shared join are spread, as ``Places`` has it."""
-    return tuple(_spread(vertices[e.vertex].inputs[0].route) for e in join.inputs)
+def spreads_of(join: Vertex, vertices: Sequence[Vertex], first: int) -> tuple[Spread, ...]:
+    """How the inputs of a shared join are spread, as ``Places`` has it; ``vertices`` are numbered from ``first`` on."""
+    return tuple(_spread(vertices[e.vertex - first].inputs[0].route) for e in join.inputs)
 
 
 def _spread(route: Route) -> Spread:
@@ -218,8 +218,3 @@ def _spread(route: Route) -> Spread:
             return "everywhere"
         case _:
             return ()
-
-
-def register(places: Places, join: Vertex, vertices: Sequence[Vertex]) -> None:
-    """Remember where a shared join's rows are."""
-    places.wanted(join.id, spreads_of(join, vertices))

@@ -17,15 +17,15 @@ import pyarrow as pa
 
 from muntin.aggregates.registry import described
 from muntin.core.spans import span_text
-from muntin.dataflow.graph import Edge, Graph, Shared, Vertex, column_name, vertex_id
+from muntin.dataflow.graph import Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
 from muntin.dataflow.routes import Keyed, Route, Single
 from muntin.dataflow.sharing.rule import Rule
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.reader import Reader
 from muntin.operators.source import Source
 from muntin.operators.synopsis import Synopsis, Window
-from muntin.operators.synopsis_answers import parts_of
 from muntin.operators.synopsis_fold import Argument
+from muntin.operators.synopsis_held import parts_of
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import agg_text, spark_text
 from muntin.plan.catalog import Stream
@@ -303,24 +303,12 @@ def _rebuilt(graph: Graph, made: list[_Made]) -> Graph:
             reader = of[number].readers[number]
             vertices.append(replace(reader, inputs=(Edge(at[id(of[number])]),)))
         else:
-            vertices.append(replace(v, inputs=tuple(replace(e, vertex=place[e.vertex]) for e in v.inputs)))
+            vertices.append(v.renumbered(place))
         place.append(len(vertices) - 1)
     roots = [place[r] for r in graph.roots]
-    used = _reachable(vertices, roots)
-    new = {old: i for i, old in enumerate(used)}
-    kept = tuple(
-        replace(vertices[i], inputs=tuple(replace(e, vertex=new[e.vertex]) for e in vertices[i].inputs)) for i in used
-    )
+    kept, new = read_by(vertices, roots)
     notes = tuple(_note(graph, m) for m in made)
     return Graph(kept, tuple(new[r] for r in roots), graph.plans, (*graph.shared, *notes))
-
-
-def _reachable(vertices: Sequence[Vertex], roots: Iterable[int]) -> list[int]:
-    wanted = set(roots)
-    for i in reversed(range(len(vertices))):
-        if i in wanted:
-            wanted |= {e.vertex for e in vertices[i].inputs}
-    return sorted(wanted)
 
 
 def _note(graph: Graph, m: _Made) -> Shared:

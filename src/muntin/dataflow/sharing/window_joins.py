@@ -24,7 +24,7 @@ from muntin.dataflow.sharing.shared_join import (
     merged,
     names_of,
     narrow_of,
-    register,
+    spreads_of,
     vertices_of,
 )
 from muntin.operators.compute import Compute
@@ -47,14 +47,14 @@ def share_window_joins(
     for join in fresh:
         groups.setdefault(join.signature, []).append(join)
     hosts = _hosts(old)
-    chosen: dict[int, dict[int, SharedJoin]] = {}
+    chosen: dict[int, list[tuple[JoinedWindows, SharedJoin]]] = {}
     for signature, joins in groups.items():
         for cluster in _clusters(joins, hosts.get(signature, []), known):
             shared = cluster.join
             if schedule is not None and not cluster.host:
                 shared = in_slices(shared, cluster.joins, schedule)
             for join in cluster.joins if cluster.shared else ():
-                chosen.setdefault(join.plan, {})[join.vertex] = shared
+                chosen.setdefault(join.plan, []).append((join, shared))
     return _rewritten(plans, chosen, places)
 
 
@@ -126,7 +126,7 @@ def _saved(cluster: _Cluster, join: JoinedWindows, own: JoinFlow, known: Statist
 
 
 def _rewritten(
-    plans: Sequence[QueryPlan], chosen: Mapping[int, Mapping[int, SharedJoin]], places: Places
+    plans: Sequence[QueryPlan], chosen: Mapping[int, Sequence[tuple[JoinedWindows, SharedJoin]]], places: Places
 ) -> list[QueryPlan]:
     """The plans with the shared joins in them. One whose operators would then be laid out otherwise than another has
     them stays as it is."""
@@ -135,7 +135,7 @@ def _rewritten(
     laid_out = {v.id: _inputs(p, v) for p in others for v in p.vertices if v.op.stateful}
     for number, joins in chosen.items():
         plan = plans[number]
-        builds = dict(_build(plan, joined_windows(plan, v, number), shared, places) for v, shared in joins.items())
+        builds = dict(_build(plan, join, shared, places) for join, shared in joins)
         made = with_vertices(plan, builds, places)
         if made is None:
             continue
@@ -155,16 +155,15 @@ def _sent(plan: QueryPlan, edge: Edge) -> object:
     return tuple(e.route for e in plan.vertices[edge.vertex].inputs)
 
 
-def _build(plan: QueryPlan, join: JoinedWindows | None, shared: SharedJoin, places: Places) -> tuple[int, Build]:
+def _build(plan: QueryPlan, join: JoinedWindows, shared: SharedJoin, places: Places) -> tuple[int, Build]:
     """What makes a shared join's vertices and narrows its results, and the number of the vertex in whose place."""
-    assert join is not None
     number, op = _folded(plan, join.vertex, narrow_of(shared, join))
     v = plan.vertices[number]
 
     def build(first: int) -> list[Vertex]:
         made = vertices_of(shared, first, names_of(shared, [join]))
         id = vertex_id(op, [made[-1].id], join.domain)
-        register(places, made[-1], [*[made[0]] * first, *made])
+        places.wanted(made[-1].id, spreads_of(made[-1], made, first))
         return [*made, replace(v, id=id, op=op, inputs=(Edge(first + len(made) - 1),))]
 
     return number, build
