@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.kernels.extremes import sortable_bits
+from muntin.kernels.extremes import of_sortable_bits, sortable_bits
 from muntin.kernels.hashing import as_float64, as_int64
 
 
@@ -24,6 +24,19 @@ def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
     else:
         key = np.asarray(pc.rank(column, tiebreaker="dense").to_numpy(), np.int64)
     return ~key if fn == "min" else key
+
+
+def values_of(keys: NDArray[np.int64], fn: str, type: pa.DataType, none: NDArray[np.bool_]) -> pa.Array:
+    """The values that have these ``order_keys``, of a type whose values keep their own order; NULL where ``none``."""
+    own = ~keys if fn == "min" else keys
+    if pa.types.is_floating(type):
+        return pa.array(of_sortable_bits(own), mask=none).cast(type)
+    if pa.types.is_boolean(type):
+        return pa.array(own == 1, mask=none)
+    plain = pa.array(np.where(none, 0, own), mask=none)
+    if pa.types.is_temporal(type) and type.bit_width == 32:
+        plain = plain.cast(pa.int32())
+    return plain.cast(type)
 
 
 def sort_keys(column: pa.Array, descending: bool, nulls_first: bool) -> list[NDArray[np.int64]]:

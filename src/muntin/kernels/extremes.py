@@ -110,6 +110,16 @@ def sortable_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """int64 keys in the order of the doubles (NaN greatest, -0.0 with 0.0)."""
     clean = np.where(np.isnan(values), np.nan, values + 0.0)
     bits = clean.view(np.int64)
+    return _flipped(bits)
+
+
+def of_sortable_bits(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The doubles of such keys."""
+    return _flipped(keys).view(np.float64)
+
+
+def _flipped(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Negative numbers with all bits but the sign turned round."""
     return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
 
 

@@ -177,6 +177,62 @@ def _extremes(cells, local, begin, pane, keys, columns, start, slide, length, ti
 
 
 @nb.njit(cache=True)
+def _cells_read(own, usable, cell_layout, cell_group):  # type: ignore[no-untyped-def]
+    """(those of a predicate's cells that a reader can read, the place of each one's group, the groups)."""
+    cells = np.empty(len(own), np.int64)
+    local = np.empty(len(own), np.int64)
+    groups = np.empty(len(own), np.int64)
+    n = g = 0
+    for c in own:
+        if usable[cell_layout[c]]:
+            if g == 0 or groups[g - 1] != cell_group[c]:
+                groups[g] = cell_group[c]
+                g += 1
+            cells[n] = c
+            local[n] = g - 1
+            n += 1
+    return cells[:n], local[:n], groups[:g]
+
+
+@nb.njit(cache=True)
+def _block(cells, begin, pane, time, length, slide, origin, until, ungrouped):  # type: ignore[no-untyped-def]
+    """(the first instant from ``time`` on that has something to show, how many are worked out together: 0 for none).
+    Grouped, instants without rows are passed over."""
+    if time >= until:
+        return time, 0
+    if ungrouped:
+        return time, min(BLOCK, (until - 1 - time) // slide + 1)
+    after = _next_pane(cells, begin, pane, time - length)
+    if after == np.iinfo(np.int64).max:
+        return time, 0
+    if after > time:
+        time = _tick(after, slide, origin)
+        if time >= until:
+            return time, 0
+    last = LEAST
+    for c in cells:
+        if begin[c + 1] > begin[c] and pane[begin[c + 1] - 1] > last:
+            last = pane[begin[c + 1] - 1]
+    ticks = min(BLOCK, (until - 1 - time) // slide + 1)
+    return time, min(ticks, max(1, (last + length - 1 - time) // slide + 1))
+
+
+@nb.njit(cache=True)
+def _put(total, greatest, reader, time, slide, groups, add, key, ungrouped, where, sums, best, used):  # type: ignore[no-untyped-def]
+    """Write what a reader shows at some instants behind the rows used; how many are used then."""
+    for k in range(total.shape[0]):
+        for h in range(len(groups)):
+            if ungrouped or total[k, h, 0] > 0:
+                where[used, 0], where[used, 1], where[used, 2] = reader, time + k * slide, groups[h]
+                for x in range(len(add)):
+                    sums[used, add[x]] = total[k, h, x]
+                for x in range(len(key)):
+                    best[used, key[x]] = greatest[k, h, x]
+                used += 1
+    return used
+
+
+@nb.njit(cache=True)
 def _room(rows, more):  # type: ignore[no-untyped-def]
     """The matrix with room for more rows."""
     wide = np.zeros((max(2 * rows.shape[0], rows.shape[0] + more), rows.shape[1]), np.int64)
@@ -211,59 +267,25 @@ def answers(  # type: ignore[no-untyped-def]
     for m in range(readers.shape[0]):
         p, length, slide, origin = readers[m, 0], readers[m, 1], readers[m, 2], readers[m, 3]
         own = predicate_cells[predicate_begin[p] : predicate_begin[p + 1]]
-        cells = np.empty(len(own), np.int64)
-        local = np.empty(len(own), np.int64)
-        groups = np.empty(len(own) + 1, np.int64)
-        n = g = 0
-        for c in own:
-            if usable[m, cell_layout[c]]:
-                if g == 0 or groups[g - 1] != cell_group[c]:
-                    groups[g] = cell_group[c]
-                    g += 1
-                cells[n] = c
-                local[n] = g - 1
-                n += 1
-        cells, local = cells[:n], local[:n]
+        cells, local, groups = _cells_read(own, usable[m], cell_layout, cell_group)
         if ungrouped:
-            g = 1
-            groups[0] = 0
+            groups = np.zeros(1, np.int64)
         add = add_columns[add_begin[m] : add_begin[m + 1]]
         key = key_columns[key_begin[m] : key_begin[m + 1]]
         time = _tick(readers[m, 4], slide, origin)
-        while time < until:
-            if not ungrouped:
-                after = _next_pane(cells, begin, pane, time - length)
-                if after == np.iinfo(np.int64).max:
-                    break
-                if after > time:
-                    time = _tick(after, slide, origin)
-                    if time >= until:
-                        break
-            ticks = min(BLOCK, (until - 1 - time) // slide + 1)
-            if not ungrouped and n:
-                last = LEAST
-                for c in cells:
-                    if begin[c + 1] > begin[c] and pane[begin[c + 1] - 1] > last:
-                        last = pane[begin[c + 1] - 1]
-                ticks = min(ticks, max(1, (last + length - 1 - time) // slide + 1))
-            total = np.zeros((ticks, g, len(add)), np.int64)
-            greatest = np.full((ticks, g, len(key)), LEAST)
+        while True:
+            time, ticks = _block(cells, begin, pane, time, length, slide, origin, until, ungrouped)
+            if ticks == 0:
+                break
+            total = np.zeros((ticks, len(groups), len(add)), np.int64)
+            greatest = np.full((ticks, len(groups), len(key)), LEAST)
             _additions(cells, local, begin, pane, adds, add, time, slide, length, ticks, total)
             if len(key):
                 _extremes(cells, local, begin, pane, keys, key, time, slide, length, ticks, greatest)
-            if used + ticks * g > where.shape[0]:
-                where = _room(where, ticks * g)
-                sums = _room(sums, ticks * g)
-                best = _room(best, ticks * g)
-            for k in range(ticks):
-                for h in range(g):
-                    if ungrouped or total[k, h, 0] > 0:
-                        where[used, 0], where[used, 1], where[used, 2] = m, time + k * slide, groups[h]
-                        for x in range(len(add)):
-                            sums[used, add[x]] = total[k, h, x]
-                        for x in range(len(key)):
-                            best[used, key[x]] = greatest[k, h, x]
-                        used += 1
+            more = ticks * len(groups)
+            if used + more > where.shape[0]:
+                where, sums, best = _room(where, more), _room(sums, more), _room(best, more)
+            used = _put(total, greatest, m, time, slide, groups, add, key, ungrouped, where, sums, best, used)
             if used > most:
                 return where[:used], sums[:used], best[:used], m
             time += ticks * slide

@@ -26,8 +26,9 @@ from muntin.core.time import ceil_to
 from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.predicate_index import PredicateIndex
-from muntin.operators.synopsis_answers import Columns, answered, shown
+from muntin.operators.synopsis_answers import answered, shown
 from muntin.operators.synopsis_fold import Argument, fold_rows
+from muntin.operators.synopsis_held import Columns
 from muntin.optimizer.plan_text import agg_text
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.patterns import Pattern
@@ -159,8 +160,12 @@ class Synopsis(Described):
             first = max(first, ctx.first) if ctx.home else ctx.until
         if first >= ctx.until:
             return np.full(len(self.windows), ctx.until)
+        return self._instants_from(first)
+
+    def _instants_from(self, time: int) -> Ints:
+        """By window its first instant at or after a time."""
         _, slides, origins = self.clocks
-        return np.asarray(-((origins - first) // slides) * slides + origins)
+        return np.asarray(-((origins - time) // slides) * slides + origins)
 
     def _take_in(self, panes: PaneStore, rows: Batch) -> None:
         """Fold the rows that arrived; those that fulfil no predicate are nobody's."""
@@ -183,6 +188,4 @@ class Synopsis(Described):
 
     def _needed(self, until: int) -> int:
         """The end of the newest pane that no later answer reads."""
-        lengths, slides, origins = self.clocks
-        coming = -((origins - until) // slides) * slides + origins
-        return int((coming - lengths).min())
+        return int((self._instants_from(until) - self.clocks[0]).min())
