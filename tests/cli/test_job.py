@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from muntin.cli.job import load_job
+from muntin.cli.job import QueryPart, QuerySink, SessionPart, StreamPart, TablePart, load_job
 from muntin.cli.wiring import options_of
 from muntin.core.errors import ConfigError
 
@@ -160,3 +161,10 @@ def test_the_job_files_of_the_documentation_are_good(tmp_path: Path) -> None:
     jobs = [load_job(write(tmp_path, block)) for block in blocks]
     assert {t.form for job in jobs for t in job.tables} >= {None, "upsert", "debezium", "delta"}
     assert {s.decode for job in jobs for s in job.streams} >= {None, "json"}
+
+
+@pytest.mark.parametrize("part", [SessionPart, StreamPart, TablePart, QueryPart, QuerySink])
+def test_the_page_names_every_key(part: type[BaseModel]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command.md").read_text()
+    keys = {field.alias or name for name, field in part.model_fields.items()}
+    assert not {key for key in keys if not re.search(rf"`{key}\b|^{key} =|[{{,] {key} =", page, re.MULTILINE)}
