@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import errno
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from archives import SCHEMA, bag
 
-from muntin.archive import Layout, create, open_archive, snapshot
+from muntin.archive import Layout, create, open_archive, segments, snapshot
 from muntin.archive.layout import layout_of
 from muntin.core.errors import ConfigError, DataError, StoreError
 
@@ -45,6 +46,17 @@ def test_damage(folder: str, tmp_path: Path) -> None:
             snapshot(path).scan()
     victim.write_bytes(data)
     assert snapshot(path).scan().num_rows == 3
+
+
+def test_what_cannot_be_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = filled(tmp_path / "a")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(segments.pq, "ParquetFile", refused)
+    with pytest.raises(StoreError, match=r"cannot read from the archive: .*Permission denied"):
+        snapshot(path).scan()
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from conftest_spark import SECOND, Feed, events
 from typer.testing import CliRunner
 
-from muntin.archive import snapshot
+from muntin.archive import create, snapshot
 from muntin.cli.app import app
 from muntin.core.errors import ConfigError
 from muntin.session import Session
@@ -99,3 +99,11 @@ def test_what_it_refuses(spark: Any, feed: Callable[[str], Feed], tmp_path: Path
     taken_back = session.sql("SELECT k, COUNT(*) AS n FROM a [RANGE 20 SECONDS] GROUP BY k", name="counts", exp=True)
     with pytest.raises(ConfigError, match="taken back before they expire"):
         taken_back.write("archive", place, options={"key": "k", "every": "5 seconds", "span": "1 minute"})
+
+
+@pytest.mark.spark
+def test_columns_of_any_name(spark: Any, tmp_path: Path) -> None:
+    schema = pa.schema([("k`1", pa.int64()), ("t`s", pa.int64()), ("exp", pa.int64())])
+    archive = create(str(tmp_path / "x"), schema, key="k`1", time="t`s", every=5, span=10)
+    archive.write(pa.table([[1, 2], [3, 4], [8, 9]], schema=schema))
+    assert Session(spark).archive(archive.files.where(""), key=2, since=1).collect() == [(2, 4, 9)]

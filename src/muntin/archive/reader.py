@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from muntin.archive.manifest import BUFFER, FOLDER, Manifest, decode, name_of, version_of
-from muntin.archive.segments import Files, read_blocks
+from muntin.archive.manifest import BUFFER, DATA, FOLDER, Manifest, decode, name_of, version_of
+from muntin.archive.segments import Files, by_file, read_blocks
 from muntin.archive.wanted import Wanted, instant, instants, numbers
 from muntin.core.errors import ConfigError, StoreError
 from muntin.state.files import ArrowFiles, files_at
@@ -111,9 +110,7 @@ class Snapshot:
     def _chosen(self, wanted: Wanted, as_of: int) -> dict[str, list[int]]:
         directory = self.manifest.blocks
         chosen = directory.take(pa.array(wanted.blocks(directory, as_of)))
-        found: dict[str, list[int]] = defaultdict(list)
-        for name, block in zip(chosen["file"].to_pylist(), chosen["block"].to_pylist(), strict=True):
-            found[name].append(block)
+        found = by_file(chosen)
         cells = set(zip(chosen["layout"].to_pylist(), chosen["cell"].to_pylist(), strict=True))
         self.work.cells += len(cells)
         self.work.files += len(found)
@@ -128,7 +125,7 @@ class Snapshot:
         asked = wanted or Wanted()
         as_of = self._as_of(asked)
         chosen = {} if as_of is None else self._chosen(asked, as_of)
-        return [self.files.where(f"data/{name}") for name in sorted(chosen)]
+        return [self.files.where(f"{DATA}/{name}") for name in sorted(chosen)]
 
     def stats(self) -> dict[str, Any]:
         """The archive in figures: what it is, how far, what each sub-index holds, and counters since its making."""

@@ -80,21 +80,30 @@ def directory_of(entries: Sequence[Entry], key: pa.DataType) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def by_file(blocks: pa.Table) -> dict[str, list[int]]:
+    """The blocks of a directory that each data file has, in their order there."""
+    found: dict[str, list[int]] = {}
+    for name, block in zip(blocks["file"].to_pylist(), blocks["block"].to_pylist(), strict=True):
+        found.setdefault(name, []).append(block)
+    return found
+
+
 def read_blocks(files: Files, name: str, blocks: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
     """Blocks of a data file, checksums verified; ``columns``: None for all.
 
-    Raises FileNotFoundError when it is gone, and StoreError when it is damaged.
+    Raises FileNotFoundError when it is gone, and StoreError when it cannot be read or is damaged.
     """
-    path = f"{DATA}/{name}"
-    where = files.where(path)
+    where = files.where(f"{DATA}/{name}")
     with reading(where, files.what):
         try:
-            source = files.where(path) if isinstance(files, LocalFiles) else files.fs.open_input_file(where)
+            source = where if isinstance(files, LocalFiles) else files.fs.open_input_file(where)
             with pq.ParquetFile(source, page_checksum_verification=True, memory_map=False) as file:
                 return file.read_row_groups(list(blocks), columns=None if columns is None else list(columns))
         except FileNotFoundError:
             raise
         except (pa.ArrowException, OSError) as e:
+            if getattr(e, "errno", None) is not None:  # the system's, not that the bytes are wrong
+                raise
             raise StoreError(
                 f"{where}, a file of the archive, is damaged ({e}). Restore it from a backup, or delete the archive's "
                 "rows and write them again"

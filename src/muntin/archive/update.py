@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from muntin.archive.layout import Layout, slots
 from muntin.archive.manifest import BUFFER, Design
-from muntin.archive.segments import Entry, Files, directory_of, read_blocks, write_segment
+from muntin.archive.segments import Entry, Files, by_file, directory_of, read_blocks, write_segment
 from muntin.archive.wanted import instants, numbers
 
 SEGMENTS = 16
@@ -52,10 +52,7 @@ class Changes:
 
 def load(files: Files, blocks: pa.Table, design: Design) -> pa.Table:
     """All rows of some blocks."""
-    wanted: dict[str, list[int]] = {}
-    for name, block in zip(blocks["file"].to_pylist(), blocks["block"].to_pylist(), strict=True):
-        wanted.setdefault(name, []).append(block)
-    parts = [read_blocks(files, name, at).cast(design.schema) for name, at in wanted.items()]
+    parts = [read_blocks(files, name, at).cast(design.schema) for name, at in by_file(blocks).items()]
     return pa.concat_tables(parts) if parts else design.schema.empty_table()
 
 
@@ -151,18 +148,27 @@ def _freed(files: Files, changes: Changes, part: pa.Table, boundary: int) -> pa.
     """Blocks of a sub-index with their live rows counted anew, without those in which all have expired: these are
     freed (a file goes when no block of it is left). Only the expiry column of blocks that lose rows is read."""
     live, least = numbers(part, "live").copy(), numbers(part, "min_exp").copy()
-    for i in np.flatnonzero(least <= boundary).tolist():
-        gone = numbers(part, "max_exp")[i] <= boundary
-        name, block = part["file"][i].as_py(), part["block"][i].as_py()
-        exp = np.empty(0, np.int64)
-        if not gone:
-            exp = instants(read_blocks(files, name, [block], [changes.design.expiry]).column(0))
-            exp = exp[exp > boundary]
-        changes.expired += int(live[i]) - len(exp)
-        live[i], least[i] = len(exp), exp.min() if len(exp) else boundary
+    before = int(live.sum())
+    gone = numbers(part, "max_exp") <= boundary
+    live[gone] = 0
+    losing = np.flatnonzero((least <= boundary) & ~gone)
+    if len(losing):
+        exp, start = _expiries(files, part.take(pa.array(losing)), changes.design)
+        stays = exp > boundary
+        live[losing] = np.add.reduceat(stays, start, dtype=np.int64)
+        least[losing] = np.minimum.reduceat(np.where(stays, exp, np.iinfo(np.int64).max), start)
+    changes.expired += before - int(live.sum())
     counted = part.set_column(part.column_names.index("live"), "live", pa.array(live))
     counted = counted.set_column(part.column_names.index("min_exp"), "min_exp", pa.array(least))
     return counted.filter(pa.array(live > 0))
+
+
+def _expiries(files: Files, blocks: pa.Table, design: Design) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The expiries of the rows of blocks, one block after the other, and where each block begins. A file's blocks are
+    neighbours in a directory, so each file is opened once."""
+    parts = [instants(read_blocks(files, name, at, [design.expiry]).column(0)) for name, at in by_file(blocks).items()]
+    rows = numbers(blocks, "rows")
+    return np.concatenate(parts), np.cumsum(rows) - rows
 
 
 def _ragged(part: pa.Table, arriving: pa.Table | None) -> bool:

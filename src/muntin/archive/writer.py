@@ -6,7 +6,6 @@ before it leaves files that nobody names, which the next writer deletes; readers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -269,9 +268,9 @@ def open_archive(path: str, filesystem: pafs.FileSystem | None = None) -> Archiv
     """
     files = place(path, filesystem)
     manifest = newest(files)
-    named: Mapping[int, set[str]] = {
+    named = {
         v: decode(files.read(f"{FOLDER}/{name_of(v)}"), files.where(name_of(v))).files for v in versions(files)
     }
-    found = Archive(files, manifest, dict(named))
+    found = Archive(files, manifest, named)
     found.sweep()
     return found

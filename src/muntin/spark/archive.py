@@ -24,6 +24,7 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.patterns import Pattern, pattern
 from muntin.spark import files
+from muntin.spark.feeds import quoted
 from muntin.spark.types import struct_of
 
 if TYPE_CHECKING:
@@ -171,11 +172,11 @@ def archive_frame(spark: SparkSession, path: str, wanted: Mapping[str, Any]) -> 
 
 def _after(schema: pa.Schema, name: str, op: str, instant: int | None) -> Column:
     timestamp = pa.types.is_timestamp(schema.field(name).type)
-    return F.expr(f"`{name}` {op} " + (f"timestamp_micros({instant})" if timestamp else f"{instant}L"))
+    return F.expr(f"{quoted(name)} {op} " + (f"timestamp_micros({instant})" if timestamp else f"{instant}L"))
 
 
 def _of_key(name: str, asked: Wanted, type: pa.DataType) -> list[Column]:
-    column = F.col(f"`{name}`")
+    column = F.col(quoted(name))
     if asked.key is not ANY and asked.kind != VALUE:
         return [column.eqNullSafe(F.lit(asked.key))]
     low, high = (None if e is None else e.as_py() for e in asked.bounds(type))
