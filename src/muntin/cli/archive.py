@@ -13,7 +13,7 @@ import pyarrow as pa
 import typer
 
 from muntin.cli.failures import reported
-from muntin.cli.show import Format, as_table, console, show
+from muntin.cli.show import Format, as_table, console, deliver, show
 from muntin.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,22 +82,12 @@ def _answer(
         return rows.sort_by([(design.key, "ascending"), (design.time, "ascending")]), found
 
     rows, found = reading_newest(files_of(place), ask)
-    shown = rows.slice(0, limit) if limit else rows
-    if output is None:
-        show(shown, form)
-    else:
-        from muntin.cli.output import write_rows
-
-        written = write_rows(output, rows.schema, [rows])
-        typer.echo(f"muntin: {written:,} rows in {output}", err=True)
     w = found.work
-    typer.echo(
-        f"muntin: {rows.num_rows:,} rows as of {found.now}, version {found.manifest.version}; read {w.blocks} blocks "
-        f"of {w.cells} sub-indices, {w.rows:,} rows, {w.bytes:,} bytes",
-        err=True,
+    work = (
+        f"{rows.num_rows:,} rows as of {found.now}, version {found.manifest.version}; read {w.blocks} blocks "
+        f"of {w.cells} sub-indices, {w.rows:,} rows, {w.bytes:,} bytes"
     )
-    if output is None and len(shown) < len(rows):
-        typer.echo(f"muntin: the first {limit} rows; --limit 0 prints all", err=True)
+    deliver(rows, form, output, 0 if output else limit, [work])
 
 
 def _nan(value: Any) -> Any:

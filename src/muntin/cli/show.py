@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import pyarrow as pa
 import pyarrow.csv as pc
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -38,6 +41,30 @@ def show(rows: pa.Table, form: Format, file: TextIO | None = None, title: str | 
                 out.write(json.dumps(row, default=plain, ensure_ascii=False) + "\n")
         case "table":
             console(out).print(as_table(rows, title))
+
+
+def deliver(rows: pa.Table, form: Format, output: Path | None, limit: int, notes: Iterable[str]) -> None:
+    """Show the first ``limit`` rows (0: all), or write them to ``output``; then say the notes, and what was left out.
+
+    Raises ConfigError as ``output.write_rows`` does.
+    """
+    shown = rows.slice(0, limit) if limit else rows
+    if output is None:
+        show(shown, form)
+    else:
+        from muntin.cli.output import write_rows
+
+        told(f"{write_rows(output, shown.schema, [shown]):,} rows in {output}")
+    for note in notes:
+        told(note)
+    if len(shown) < len(rows):
+        what = "--limit 0 prints all" if output is None else "without --limit all are written"
+        told(f"the first {limit} rows; {what}")
+
+
+def told(line: str) -> None:
+    """A line for the user, beside the rows."""
+    typer.echo(f"muntin: {line}", err=True)
 
 
 def as_table(rows: pa.Table, title: str | None = None) -> Table:

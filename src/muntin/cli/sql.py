@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import typer
-
 from muntin.cli.job import SessionPart
-from muntin.cli.show import Format, show
+from muntin.cli.show import Format, deliver, told
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError
 
@@ -54,12 +51,19 @@ def run_in_process(asked: Asked) -> None:
     plan = replay.plan
     with progress(sys.stderr, "muntin") as replay.on_progress:
         if asked.output is not None and not asked.limit:
+            from muntin.cli.output import write_rows
+
             rows = None
             tables = (ordered(table, plan) for table in replay.results() if len(table))
-            _say_written(asked.output, _write(asked.output, plan.result_schema.to_arrow(), tables))
+            told(f"{write_rows(asked.output, plan.result_schema.to_arrow(), tables):,} rows in {asked.output}")
         else:
             rows = first_rows(replay.results(), plan, asked.limit)
-    _finish(asked, rows, replay.losses.lines())
+    notes = replay.losses.lines()
+    if rows is not None:
+        deliver(rows, asked.form, asked.output, asked.limit, notes)
+        return
+    for note in notes:
+        told(note)
 
 
 def run_on_spark(asked: Asked) -> None:
@@ -76,29 +80,4 @@ def run_on_spark(asked: Asked) -> None:
         lines = losses(query.metrics())
     finally:
         session.spark.stop()
-    _finish(asked, rows, lines)
-
-
-def _finish(asked: Asked, rows: pa.Table | None, lines: Sequence[str]) -> None:
-    """Show or write what there is, and say what was left out."""
-    if rows is not None:
-        shown = rows.slice(0, asked.limit) if asked.limit else rows
-        if asked.output is None:
-            show(shown, asked.form)
-        else:
-            _say_written(asked.output, _write(asked.output, shown.schema, [shown]))
-    for line in lines:
-        typer.echo(f"muntin: {line}", err=True)
-    if rows is not None and asked.limit and rows.num_rows > asked.limit:
-        what = "--limit 0 prints all" if asked.output is None else "without --limit all are written"
-        typer.echo(f"muntin: the first {asked.limit} rows; {what}", err=True)
-
-
-def _write(path: Path, schema: pa.Schema, tables: Any) -> int:
-    from muntin.cli.output import write_rows
-
-    return write_rows(path, schema, tables)
-
-
-def _say_written(path: Path, rows: int) -> None:
-    typer.echo(f"muntin: {rows:,} rows in {path}", err=True)
+    deliver(rows, asked.form, asked.output, asked.limit, lines)

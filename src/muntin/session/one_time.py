@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from muntin.core.errors import ConfigError
-from muntin.dataflow.durable import newest_before
+from muntin.dataflow.durable import DurablePlan, newest_before
 from muntin.local.one_time import OneTimeAnswer, one_time
 from muntin.plan.windows import QueryOptions
 from muntin.spark import files
-from muntin.spark.checkpoint import read_checkpoint
-from muntin.spark.durable_file import read_plans
-from muntin.spark.snapshots import TRIES, snapshot_of
-from muntin.state.snapshots import CollectedError
+from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.snapshots import reading_anew, snapshot_of
 
 
 def ask_checkpoint(path: str, text: str, options: QueryOptions | None = None) -> OneTimeAnswer:
     """The answer to a query over the windows that a checkpoint holds, as of its last committed batch.
 
     Needs no JVM, writes nothing and blocks nobody. Raises as ``local.one_time.one_time`` does, ConfigError where there
-    is no checkpoint, and CollectedError where a run overtakes every one of ``TRIES`` attempts.
+    is no checkpoint, and CollectedError where a run overtakes every attempt.
     """
-    for left in reversed(range(TRIES)):
-        found = read_checkpoint(path)
-        plans = read_plans(found.path)
+
+    def answer(found: Checkpoint, plans: Sequence[DurablePlan]) -> OneTimeAnswer:
         ran = newest_before(plans, found.next_batch)
         if found.query_id is None or ran is None:
             raise ConfigError(f"{path} is no checkpoint of Muntin in which a batch has been committed")
-        try:
-            answer = one_time(text, ran, partial(snapshot_of, found, plans), options)
-        except CollectedError:
-            if not left:
-                raise
-            continue
-        return replace(answer, committed=_committed(found.path, answer.batch))
-    raise AssertionError("unreachable")
+        told = one_time(text, ran, partial(snapshot_of, found, plans), options)
+        return replace(told, committed=_committed(found.path, told.batch))
+
+    return reading_anew(path, answer)
 
 
 def _committed(checkpoint: str, batch: int) -> float | None:
