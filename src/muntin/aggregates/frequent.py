@@ -167,17 +167,19 @@ class FrequentLists:
         ev, plan = replay.events, replay.schedule
         stored = replay.groups.blob(self.name)
         counters: dict[int, Counters] = {}
+        moved: set[int] = set()
         lists, groups, signs = ev.rows.column(self.arg).to_pylist(), ev.group.tolist(), ev.sign.tolist()
         shown, found, at = iter(plan.group.tolist()), [], 0
         for upto, emitted in zip(plan.ev_end.tolist(), np.diff(plan.em_end, prepend=0).tolist(), strict=True):
             for group, summary, sign in zip(groups[at:upto], lists[at:upto], signs[at:upto], strict=True):
                 if summary is not None:
                     _of(group, counters, stored).move(summary, sign)
+                    moved.add(group)
             at = upto
             found += [_of(next(shown), counters, stored).answer(self.agg.share) for _ in range(emitted)]
         item = item_type(self.agg.type)
-        for group, mine in counters.items():
-            stored[group] = mine.pack(item) if mine.rows else None
+        for group in moved:
+            stored[group] = counters[group].pack(item) if counters[group].rows else None
         return pa.array(found, self.agg.type)
 
 

@@ -150,7 +150,8 @@ class App:
 
     async def _metrics(self, request: Request) -> Response:
         def text() -> bytes:
-            return text_of(self.service.picture(), self.service.words())
+            picture = self.service.picture()
+            return text_of(picture, self.service.words(picture))
 
         return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4; charset=utf-8")
 

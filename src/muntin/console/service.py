@@ -110,9 +110,9 @@ class Service:
         except Exception as e:  # a file that goes while it is read, a path that is no more
             return {**plain_rows(None), "note": f"the rows cannot be read now: {e}"}
 
-    def words(self) -> dict[str, str]:
-        """By vertex what it does."""
-        return self._drawing(self.picture()["plan"])[1]
+    def words(self, picture: Picture) -> dict[str, str]:
+        """By vertex of a picture what it does."""
+        return self._drawing(picture["plan"])[1]
 
     def _drawing(self, plan: str) -> tuple[str, dict[str, str]]:
         if self._drawn[0] != plan:
