@@ -49,21 +49,22 @@ TableForm = OneOf["upsert", "debezium", "delta"]
 _UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
 
 
-def _not_negative(spans: Mapping[str, int], what: str) -> None:
-    odd = next((k for k, v in spans.items() if v < 0), None)
+def _spans(what: str, **given: Duration | None) -> dict[str, Any]:
+    """In microseconds, those that are given. Raises ConfigError for a negative one."""
+    found = {k: microseconds(v, f"{what}: {k}") for k, v in given.items() if v is not None}
+    odd = next((k for k, v in found.items() if v < 0), None)
     if odd is not None:
         raise ConfigError(f"{what}: {odd} cannot be negative")
+    return found
 
 
-def _check_table(name: str, kind: str, ts_unit: str | None, faults: Mapping[str, str]) -> None:
-    """Raises ConfigError for an option of ``Session.table`` that is none of those there are."""
-    if kind not in ("static", "nrr", "relation", "upsert"):
-        raise ConfigError(f'table {name!r}: kind is "static", "relation", "nrr" or "upsert", not {kind!r}')
+def _check_choices(what: str, ts_unit: str | None, **faults: str) -> None:
+    """Raises ConfigError for an option of a stream or table that is none of those there are."""
     if ts_unit is not None and ts_unit not in _UNITS:
-        raise ConfigError(f"table {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        raise ConfigError(f"{what}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
     for option, value in faults.items():
         if value not in ("drop", "fail"):
-            raise ConfigError(f'table {name!r}: {option} is "drop" or "fail", not {value!r}')
+            raise ConfigError(f'{what}: {option} is "drop" or "fail", not {value!r}')
 
 
 @contextmanager
@@ -80,6 +81,7 @@ def _never_changes(name: str) -> str:
         f"table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; give "
         'kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
     )
+
 
 log = logging.getLogger("muntin")
 
@@ -188,16 +190,11 @@ class Session:
         replacement that a query or view does not fit or a run under way reads.
         """
         self._free(name, replace)
-        if on_bad_time not in ("drop", "fail"):
-            raise ConfigError(f'stream {name!r}: on_bad_time is "drop" or "fail", not {on_bad_time!r}')
-        if ts_unit is not None and ts_unit not in _UNITS:
-            raise ConfigError(f"stream {name!r}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
+        _check_choices(f"stream {name!r}", ts_unit, on_bad_time=on_bad_time)
         not_by_connect(df, f"stream {name!r}: its DataFrame")
         check_names(df, f"stream {name!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
-        spans = {"slack": slack, "idle_after": idle_after, "max_jump": max_jump}
-        given: dict[str, Any] = {k: microseconds(v, f"stream {name!r}: {k}") for k, v in spans.items() if v is not None}
-        _not_negative(given, f"stream {name!r}")
+        given = _spans(f"stream {name!r}", slack=slack, idle_after=idle_after, max_jump=max_jump)
         if rate is not None and not rate > 0:
             raise ConfigError(f"stream {name!r}: rate is a number of rows a second above 0, not {rate!r}")
         schema = schema_of(ready.schema, f"stream {name!r}")
@@ -262,8 +259,9 @@ class Session:
         ``op`` stops the run with a DataError.
         """
         self._free(name, replace)
-        faults = {"on_bad_time": on_bad_time, "on_bad_update": on_bad_update}
-        _check_table(name, kind, ts_unit, faults)
+        if kind not in get_args(TableKind):
+            raise ConfigError(f'table {name!r}: kind is "static", "relation", "nrr" or "upsert", not {kind!r}')
+        _check_choices(f"table {name!r}", ts_unit, on_bad_time=on_bad_time, on_bad_update=on_bad_update)
         if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop" or feed):
             raise ConfigError(_never_changes(name))
         not_by_connect(df, f"table {name!r}: its DataFrame")
@@ -274,9 +272,7 @@ class Session:
         unit = _UNITS[came.ts_unit] if came.ts_unit else None
         changes = static_feed(df, name) if kind == "static" else update_feed(came.df, name, came.ts, came.op, unit)
         schema = schema_of(changes.schema, f"table {name!r}")
-        spans = {"slack": slack, "idle_after": idle_after}
-        given: dict[str, Any] = {k: microseconds(v, f"table {name!r}: {k}") for k, v in spans.items() if v is not None}
-        _not_negative(given, f"table {name!r}")
+        given = _spans(f"table {name!r}", slack=slack, idle_after=idle_after)
         table = Table(
             name, schema, "relation" if kind == "upsert" else kind, on_bad_time=on_bad_time, key=by,
             on_bad_update=on_bad_update, deletions_first=came.deletions_first, **given,
@@ -412,11 +408,11 @@ class Session:
     def sql(self, text: str, name: str | None = None, replace: bool = False, **options: Unpack[Options]) -> Query:
         """Register a continuous query; ``replace``: in the place of one of this name (a run under way keeps that one).
 
-        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory``, ``shed``,
-        ``quality``, ``priority`` (see
-        ``plan.windows.QueryOptions``; durations as text or microseconds). Without ``zone`` literals, casts and
-        functions are in the zone that the Spark session has now; it may change later. Raises QueryError with line and
-        column when the text is wrong.
+        Options: ``bounds``, ``origin``, ``granule``, ``zone``, ``exp``, ``strategy``, ``skew``, ``memory``,
+        ``periods``, ``shed``, ``quality``, ``priority`` (see ``plan.windows.QueryOptions``; durations as text or
+        microseconds).
+        Without ``zone`` literals, casts and functions are in the zone that the Spark session has now; it may change
+        later. Raises QueryError with line and column when the text is wrong.
         """
         name = name or next(n for n in (f"query{i}" for i in range(1, 10**9)) if n not in self.queries)
         if name in self.queries and not replace:
@@ -493,10 +489,11 @@ class Session:
         are of (``at``), and how old that is. Raises ConfigError where nothing runs or is held yet, and UnsupportedError
         where what is held does not give the answer exactly.
         """
-        if checkpoint is None and self.running is None:
-            raise ConfigError("there is no run to ask: call start(), or name a checkpoint")
-        where = checkpoint if checkpoint is not None or self.running is None else self.running.made.checkpoint.path
-        return ask_checkpoint(where or "", text)
+        if checkpoint is None:
+            if self.running is None:
+                raise ConfigError("there is no run to ask: call start(), or name a checkpoint")
+            checkpoint = self.running.made.checkpoint.path
+        return ask_checkpoint(checkpoint, text)
 
     def archive(self, path: str, **wanted: Any) -> DataFrame:
         """The live rows of an archive (sink ``"archive"``, ``muntin.archive``) as a batch DataFrame.

@@ -41,8 +41,9 @@ def _written(path: str) -> Iterator[pa.Table]:
     """The batches of a directory of Parquet files, from the newest back."""
     numbers = [n.removeprefix("batch=") for n in files.names(path) if n.startswith("batch=")]
     for number in sorted((int(n) for n in numbers if n.isdigit()), reverse=True):
-        system, inside = files.resolve(files.join(path, f"batch={number}"))
-        parts = [i for i in files.names(f"{files.join(path, f'batch={number}')}") if i.endswith(".parquet")]
+        folder = files.join(path, f"batch={number}")
+        system, inside = files.resolve(folder)
+        parts = [i for i in files.names(folder) if i.endswith(".parquet")]
         tables = [pq.read_table(f"{inside}/{name}", filesystem=system, partitioning=None) for name in sorted(parts)]
         if tables:
             yield pa.concat_tables(tables)
