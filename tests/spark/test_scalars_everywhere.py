@@ -132,6 +132,8 @@ UNDER_SPARKS_NAMES = [
     r"REGEXP_LIKE(s, '\\s\\d')", "s REGEXP 'a|1'", r"NOT s RLIKE '[^\\w]'", r"REGEXP_EXTRACT(t, '(\\d+)-(\\d+)', 2)",
     "REGEXP_EXTRACT(s, '[0-9]+(e)?', 1)", "REGEXP_EXTRACT(t, '[0-9]{4}', 0)", "REGEXP_REPLACE(t, '[-: ]+', '/')",
     r"REGEXP_REPLACE(s, '\\.', '')", "REVERSE(s)", "REPEAT(s, 3)", "LPAD(s, 4, '0')", "RPAD(s, 3)", "LPAD(s, 0)",
+    r"REGEXP_EXTRACT(CONCAT(s, '\n', t), '\n([0-9]+)-', 1)", "REGEXP_EXTRACT(CONCAT(s, '](x'), '[](](x)', 1)",
+    "CONCAT(s, '\x0b') RLIKE '\\\\s$'", "REGEXP_EXTRACT(s, '(?:(a)|[0-9])+', 1)",
     "INSTR(s, '1')", "LOCATE('3', t)", "POSITION('e' IN s)", "BTRIM(s)",
 ]  # fmt: skip
 DAYS_AND_EPOCH = [

@@ -43,13 +43,14 @@ def in_brackets(tree: exp.Expr, text: str, options: QueryOptions, catalog: Catal
         QueryError: a stream with two windows, no stream for a window, bounds that they do not go with.
     """
     foreign = [w for w in tree.find_all(WindowSpec) if w.args.get("function")]
-    for select in list(tree.find_all(exp.Select)):
+    selects = list(tree.find_all(exp.Select))
+    for select in selects:
         _positions_named(select)
         foreign += _grouped(select, text, catalog)
-        if foreign:
-            _forget_keys(select)
     if not foreign:
         return options, False
+    for select in selects:
+        _forget_keys(select)
     if options.bounds == "closed":
         raise place_of(foreign[0], text).error(
             'this window holds the rows of [start, end), which option bounds="closed" contradicts: leave the option out'

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from muntin.cql.operators import TypeClash
 
-_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": " \\t\\n\\f\\r"}
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": " \\t\\n\\x0b\\f\\r"}
 _PLAIN = {"n": "\\n", "t": "\\t", "r": "\\r", "f": "\\f"}
 _COUNT = re.compile(r"\{(\d{1,3})(,(\d{0,3}))?\}")
 _SPECIAL = "\\.[]{}()*+?^$|&-"
@@ -116,7 +116,7 @@ def _class(pattern: str, i: int) -> tuple[str, int]:
             continue
         if c == "[" and pattern.startswith("[:", j):
             raise _refused(pattern, "[: :]")
-        parts.append("\\" + c if c in "[&~|" else c)
+        parts.append("\\" + c if c in "[]&~|" else c)
         j += 1
     if j >= len(pattern):
         raise TypeClash(f"{pattern!r} is no regular expression: a [ is not closed")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from muntin.plan.failing import MOST_DAYS
 from muntin.scalars.cast_rules import Value, convert, micros
+from muntin.scalars.clocks import constant
 
 Function = Callable[[Sequence[Value], pa.DataType], Value]
 Doubles = NDArray[np.float64]
@@ -23,21 +24,17 @@ def _texts(value: Value) -> Value:
 
 
 def _plain(value: Value) -> str:
-    """A constant, which may have been made a column."""
-    found = value if isinstance(value, pa.Scalar) else value[0] if len(value) else pa.scalar("")
-    return str(found.as_py())
+    """A constant text; the empty one over no rows."""
+    return constant(value) or ""
 
 
 def _whole(value: Value) -> int:
-    found = value if isinstance(value, pa.Scalar) else value[0] if len(value) else pa.scalar(0)
-    return int(found.as_py())
+    return constant(value) or 0
 
 
 def _concat_ws(args: Sequence[Value], kind: pa.DataType) -> Value:
     """The texts that are there, with the first argument between them."""
     between, *parts = map(_texts, args)
-    if not parts:
-        return pc.if_else(pc.is_valid(between), "", pa.scalar(None, kind))
     return pc.binary_join_element_wise(*parts, between, null_handling="skip")
 
 
@@ -49,7 +46,7 @@ def _rlike(args: Sequence[Value], kind: pa.DataType) -> Value:
 def _marked(pattern: str, group: int) -> str:
     """The pattern with its ``group`` named g (0: the whole), and no other captured: RE2 gives what has a name."""
     parts, opened = [], 0
-    for found in re.finditer(r"\\.|\[(?:\\.|[^\]])*\]|\((?!\?)|.", pattern):
+    for found in re.finditer(r"\\.|\[(?:\\.|[^\]])*\]|\(\?:|.", pattern, re.DOTALL):
         opened += found.group() == "("
         parts.append(("(?P<g>" if opened == group else "(?:") if found.group() == "(" else found.group())
     text = "".join(parts)

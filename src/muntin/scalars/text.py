@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from muntin.scalars.cast import cast_value
 from muntin.scalars.cast_rules import Value, by_value, convert
+from muntin.scalars.clocks import constant
 
 
 def _text(value: Value) -> Value:
@@ -61,15 +62,8 @@ def _slice(s: str, position: int, length: int | None = None) -> str:
 
 def _replace(args: Sequence[Value], kind: pa.DataType) -> Value:
     """Every occurrence of one plain text by another; an empty one has none."""
-    value, old, new = _text(args[0]), *(a if isinstance(a, pa.Scalar) else _first(a) for a in args[1:])
-    if not old.as_py():
-        return value
-    return pc.replace_substring(value, pattern=old.as_py(), replacement=new.as_py())
-
-
-def _first(texts: pa.Array) -> pa.Scalar:
-    """The text of a constant that has been made a column."""
-    return texts[0] if len(texts) else pa.scalar("")
+    value, old, new = _text(args[0]), *map(constant, args[1:])
+    return pc.replace_substring(value, pattern=old, replacement=new) if old else value
 
 
 def _like(args: Sequence[Value], _: pa.DataType) -> Value:
