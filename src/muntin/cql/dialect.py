@@ -84,10 +84,9 @@ class CqlParser(SparkParser):
     """Spark's parser with CQL's windows and wrappers. Stops at the first error (``CqlParseError``)."""
 
     FUNCTIONS = {  # noqa: RUF012
-        # not AT TIME ZONE: that gives what a clock shows
+        # ..._UTC_TIMESTAMP: not AT TIME ZONE, which gives what a clock shows; DATE_FORMAT: its letters stay as they are
         k: v
         for k, v in SparkParser.FUNCTIONS.items()
-        # DATE_FORMAT: whose letters would be translated
         if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT") and k not in PARSED_AS_CALLS
     }
 

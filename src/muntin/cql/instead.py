@@ -34,8 +34,8 @@ _OVER = (
     "[ROWS 10] (for ROWS BETWEEN 9 PRECEDING ...)"
 )
 _RANKS = (
-    "rows have no numbers: the first 10 of an answer are ORDER BY ... LIMIT 10, the last 10 of each k a window "
-    "[PARTITION BY k ROWS 10]"
+    "ranks are ROW_NUMBER, RANK and DENSE_RANK, each a column of its own or bounded, as in QUALIFY ROW_NUMBER() OVER "
+    "(PARTITION BY g ORDER BY x) <= 10; the last 10 rows of each k are a window [PARTITION BY k ROWS 10]"
 )
 _PERCENTILE = "write QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
 _TEXT = "COLLECT(x) gives the values as an array"

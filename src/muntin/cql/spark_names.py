@@ -254,10 +254,9 @@ def _since_epoch(name: str, unit: int) -> Builder:
         micros: Expr = Call("unix_micros", (_instant(name, args[0]),), _BIGINT)
         if unit == 1:
             return micros
-        rest = arithmetic("mod", micros, Literal(unit, _BIGINT))  # rounded down, before 1970 too
-        below = compare("lt", rest, Literal(0, _INT))
-        down = choose([(below, arithmetic("add", rest, Literal(unit, _BIGINT)))], rest)
-        return arithmetic("intdiv", arithmetic("sub", micros, down), Literal(unit, _BIGINT))
+        whole, rest = (arithmetic(fn, micros, Literal(unit, _BIGINT)) for fn in ("intdiv", "mod"))
+        below = compare("lt", rest, Literal(0, _INT))  # rounded down, before 1970 too
+        return choose([(below, arithmetic("sub", whole, Literal(1, _BIGINT)))], whole)
 
     return build
 
@@ -307,8 +306,8 @@ def _weekday(args: Sequence[Expr]) -> Expr:
     return arithmetic("mod", arithmetic("add", day, Literal(5, _INT)), Literal(7, _INT))
 
 
-def _named(letters: str) -> Builder:
-    return lambda args: date_format(time_of(args[0], "dayname"), letters)
+def _named(name: str, letters: str) -> Builder:
+    return lambda args: date_format(time_of(args[0], name), letters)
 
 
 def _to_timestamp(args: Sequence[Expr]) -> Expr:
@@ -347,8 +346,8 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "timestamp_millis": (1, 1, _from_epoch("TIMESTAMP_MILLIS", 1_000)),
     "timestamp_micros": (1, 1, _from_epoch("TIMESTAMP_MICROS", 1)), "from_unixtime": (1, 2, _shown_time),
     "to_timestamp": (1, 1, _to_timestamp), "last_day": (1, 1, _last_day), "trunc": (2, 2, _trunc),
-    "add_months": (2, 2, _months_later), "weekday": (1, 1, _weekday), "dayname": (1, 1, _named("EEE")),
-    "monthname": (1, 1, _named("MMM")),
+    "add_months": (2, 2, _months_later), "weekday": (1, 1, _weekday), "dayname": (1, 1, _named("dayname", "EEE")),
+    "monthname": (1, 1, _named("monthname", "MMM")),
 }  # fmt: skip
 
 PARSED_AS_CALLS = frozenset(

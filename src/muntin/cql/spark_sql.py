@@ -128,10 +128,6 @@ class SparkText:
             case "add_days" if may_fail(e):
                 near = f"{x[1]} BETWEEN -{MOST_DAYS} AND {MOST_DAYS}"
                 return f"CASE WHEN {near} THEN date_add({x[0]}, {x[1]}) END"
-            case "ln" | "log10":
-                return f"CASE WHEN {x[0]} > 0.0D THEN {e.fn}({x[0]}) END"
-            case "concat_ws":
-                return f"concat_ws({', '.join(x)})"
             case "date_trunc":
                 return _truncated(e, x)
             case "add_months":

@@ -45,8 +45,6 @@ def may_fail(call: Call) -> bool:
         case "add_days":
             days = call.args[1]
             return not (isinstance(days, Literal) and abs(days.value or 0) <= MOST_DAYS)
-        case "timestamp_micros":
-            return False
         case "cast":
             return cast_may_fail(call.args[0].type, call.type)
         case _:
