@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,11 +21,9 @@ class Watch(Meter):
 
     rows: dict[int, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = field(default_factory=dict)
 
-    def count(
-        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
-    ) -> None:
+    def count(self, vertex: int, shard: int, rows_in: int, out: Batch, state: ShardState, seconds: float) -> None:
         """Add one step."""
-        super().count(vertex, shard, inputs, out, state, seconds)
+        super().count(vertex, shard, rows_in, out, state, seconds)
         sign = np.ones(len(out), np.int8) if out.sign is None else out.sign
         self.rows.setdefault(vertex, []).append((out.ts, out.exp, sign))
 

@@ -3,7 +3,6 @@ may, except at one instant."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -73,9 +72,7 @@ class Watch(Meter):
         super().__init__()
         self.given: list[int] = [0]
 
-    def count(
-        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
-    ) -> None:
+    def count(self, vertex: int, shard: int, rows_in: int, out: Batch, state: ShardState, seconds: float) -> None:
         self.given.append(len(out))
 
 

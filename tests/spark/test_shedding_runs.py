@@ -108,7 +108,8 @@ def test_a_run_that_is_too_slow_leaves_out_a_part_and_says_so(
     assert found.queries["h"].share < 1 and found.queries["h"].results > 0
     decision = read_decision(run.made.checkpoint.store, found.batch)
     assert decision is not None and len(decision.harvest) == 1 and min(decision.fractions.values()) < 1
-    assert run._overload.learned and all(j.counts for j in run._overload.learned.values())
+    assert run._overload is not None and run._overload.learned
+    assert all(j.counts for j in run._overload.learned.values())
     assert session.queries["all"].rows().num_rows > 12 * 120 - 10  # rows of the last instant wait
     assert "a part of the input is left out" in caplog.text
 

@@ -15,6 +15,8 @@ from muntin.core.batch import Batch
 from muntin.core.time import NEVER
 from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Progress, Times
+from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.sliced_join import SlicedJoin
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import as_batch, stored
 
@@ -44,6 +46,18 @@ def settled(graph: Graph, wished: Collection[int]) -> frozenset[int]:
             break
         found = left
     return found
+
+
+def asked_of(graph: Graph, join: int, deferred: Collection[int]) -> int | None:
+    """How far back the readers of a join that is done slice by slice look, of those that some query which does not wait
+    uses; None where one of them may look back as far as the join does, where nobody waits, and for other operators."""
+    if not deferred or not isinstance(graph.vertices[join].op, SlicedJoin):
+        return None
+    put_off = frozenset(deferred)
+    readers = [i for i, v in enumerate(graph.vertices) if any(e.vertex == join for e in v.inputs)]
+    due = [graph.vertices[i].op for i in readers if not graph.used_by[i] <= put_off]
+    reaches = [o.reach if isinstance(o, Narrow) else None for o in due]
+    return None if None in reaches else max((r for r in reaches if r is not None), default=0)
 
 
 def put_off(inputs: Sequence[Batch], state: ShardState, before: int) -> None:

@@ -5,7 +5,6 @@ A runtime passes a ``Meter`` to ``engine.level.run_level``; without one nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,21 +59,11 @@ class Meter:
         """The counter of a vertex (empty if it never ran)."""
         return self.counters.setdefault(vertex, Counter())
 
-    def count(
-        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
-    ) -> None:
+    def count(self, vertex: int, shard: int, rows_in: int, out: Batch, state: ShardState, seconds: float) -> None:
         """Add one step."""
-        c = self.of(vertex)
+        c = self.passed(vertex, rows_in, out, state, seconds)
         c.calls += 1
-        c.rows_in += sum(len(b) for b in inputs)
-        c.rows_out += len(out)
         self.made[vertex, shard] = self.made.get((vertex, shard), 0) + len(out)
-        c.negative += 0 if out.sign is None else int((out.sign < 0).sum())
-        c.seconds += seconds
-        c.looked += state.looked
-        state.looked = 0
-        c.written += state.written
-        state.written = 0
         held, before = (state.rows(), state.size()), self._held.get((vertex, shard), (0, 0))
         c.state += held[0] - before[0]
         c.bytes += held[1] - before[1]
@@ -82,3 +71,15 @@ class Meter:
         c.peak = max(c.peak, c.state)
         if shard == 0 and STATISTICS in state.heads:
             self.joins[vertex] = estimates_of(state.heads[STATISTICS])
+
+    def passed(self, vertex: int, rows_in: int, out: Batch, state: ShardState, seconds: float) -> Counter:
+        """Add what came in and out in one step and what it took, not what is held; the vertex's counter."""
+        c = self.of(vertex)
+        c.rows_in += rows_in
+        c.rows_out += len(out)
+        c.negative += 0 if out.sign is None else int((out.sign < 0).sum())
+        c.seconds += seconds
+        c.looked += state.looked
+        c.written += state.written
+        state.looked = state.written = 0
+        return c

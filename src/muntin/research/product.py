@@ -110,10 +110,8 @@ class Recorder(Meter):
         self.watched: set[int] = set()
         self.rows: list[Row] = []
 
-    def count(
-        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
-    ) -> None:
-        super().count(vertex, shard, inputs, out, state, seconds)
+    def count(self, vertex: int, shard: int, rows_in: int, out: Batch, state: ShardState, seconds: float) -> None:
+        super().count(vertex, shard, rows_in, out, state, seconds)
         if vertex in self.watched:
             values = zip(*(c.to_pylist() for c in out.columns.columns), strict=True)
             times = zip(out.ts.tolist(), out.exp.tolist(), strict=True)

@@ -61,18 +61,9 @@ _HELD = ("state_rows", "state_bytes")
 class TaskMeter(Meter):
     """Counts the steps of one task: what vertices hold is left to ``vertex_report``, once at the end."""
 
-    def count(
-        self, vertex: int, shard: int, inputs: Sequence[Batch], out: Batch, state: ShardState, seconds: float
-    ) -> None:
+    def count(self, vertex: int, shard: int, rows_in: int, out: Batch, state: ShardState, seconds: float) -> None:
         """Add one step."""
-        c = self.of(vertex)
-        c.rows_in += sum(map(len, inputs))
-        c.rows_out += len(out)
-        c.negative += 0 if out.sign is None else int((out.sign < 0).sum())
-        c.seconds += seconds
-        c.looked += state.looked
-        c.written += state.written
-        state.looked = state.written = 0
+        self.passed(vertex, rows_in, out, state, seconds)
 
 
 def vertex_report(graph: Graph, meter: TaskMeter, held: Iterable[tuple[int, ShardState]]) -> dict[str, dict[str, int]]:

@@ -20,10 +20,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from muntin.console.watched import Seen, Standing
 from muntin.core.errors import ConfigError, InternalError
 from muntin.cql.durations import format_duration, parse_duration
-from muntin.engine.boxes import Scanned
-from muntin.engine.pace import Pace
-from muntin.operators.source import Source
-from muntin.optimizer.shedding import spans
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
@@ -36,10 +32,11 @@ from muntin.spark.gate import CutOff, Gate
 from muntin.spark.late_output import late_frame, unpacker
 from muntin.spark.listing import QueryList, QueryRow, run_html, sharing
 from muntin.spark.live_frame import is_whole
+from muntin.spark.load import overload_of, traffic_of
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.newest import newest_rows
 from muntin.spark.outlets import discard, publish
-from muntin.spark.overload import Overload, Traffic, harvest_counts, harvested_joins, interval_of, policies
+from muntin.spark.overload import Overload, harvest_counts, interval_of
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
 from muntin.spark.sight import describe, levels_text, observed, query_name
@@ -133,7 +130,7 @@ class Run:
     _lost: BaseException | None = None
     _seen: list[Seen] = field(default_factory=list)
     _console: Console | None = None
-    _overload: Overload = field(init=False)
+    _overload: Overload | None = None
 
     @property
     def job(self) -> Job:
@@ -166,32 +163,19 @@ class Run:
         self._entered |= fresh if made is self.made else dict.fromkeys(fresh.keys() - self.job.asked.keys(), first)
         self._begun |= made.taken.begun
         self.made = made
-        self._overload = self._overload_of(made)
+        self._overload = overload_of(made, interval(self.trigger, made.job))
         letters = observed(build(made.spec, made.plans, made.job.frames, rows=made.job.rows))
         writer = letters.writeStream.foreachBatch(self.on_batch)
         writer = writer.queryName(query_name(made.job.asked, made.checkpoint.path))
         writer = writer.option("checkpointLocation", files.for_spark(made.checkpoint.path))
-        interval = trigger_of(self.trigger)
+        arguments = trigger_of(self.trigger)
         if self._gate.stopping.is_set():
             raise ConfigError("the run was stopped in the meantime: session.start(...) begins another")
         self._starting = True
         try:
-            self.query = (writer.trigger(**interval) if interval else writer).start()
+            self.query = (writer.trigger(**arguments) if arguments else writer).start()
         finally:
             self._starting = False
-
-    def _overload_of(self, made: Prepared) -> Overload:
-        """Who may lose rows, and how fast the run has to be; it goes on as fast as the batch before."""
-        names = {n: q.signature for n, q in made.job.queries.items()}
-        asked = {n: made.job.asked[n].bound for n in names}
-        read = {n: tuple(Scanned(*s) for s in spans(query)) for n, query in asked.items()}
-        known = [(signature, read[n], asked[n].options) for n, signature in names.items()]
-        seconds = interval(self.trigger, made.job)
-        rules = policies(known)
-        pace = None if seconds is None else Pace(seconds)
-        found = Overload(made.checkpoint.store, rules, pace, harvested_joins(made.spec, rules))
-        found.resume(made.spec.resumed.batch)
-        return found
 
     def add(self, query: StandingQuery) -> None:
         """Take up a query while data flows, between two batches: nothing is lost or repeated.
@@ -344,7 +328,7 @@ class Run:
         began = time.monotonic()
         if self.budget is not None:
             self.budget.decide(self.spec, batch_id)
-        if self.spec.sheds:
+        if self._overload is not None:
             self._overload.decide(batch_id)
         outlets = [o for _, mine in by_priority(self.spec, enumerate(self.spec.outlets)) for o in mine]
         for outlet in outlets:
@@ -399,16 +383,11 @@ class Run:
         names = {n: q.signature for n, q in made.job.queries.items()}
         if self._metrics is not None:
             self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}
-        rows = {s: found[s].rows if s in found else 0 for s in names.values()}
-        brought = {
-            v.op.stream.name: float(vertices[v.id].rows_out)
-            for v in made.spec.graph.vertices
-            if isinstance(v.op, Source) and v.id in vertices
-        }
-        gave = {s: float(found[s].results) for s in rows if s in found}
-        traffic = Traffic(rows, brought, gave)
-        self._overload.done(batch_id, began, time.monotonic(), traffic, harvest_counts(reports))
-        shares = {s: self._overload.answer(s) for s in rows}
+        shares = {}
+        if self._overload is not None:
+            traffic, gave = traffic_of(made, found, vertices), harvest_counts(reports)
+            self._overload.done(batch_id, began, time.monotonic(), traffic, gave)
+            shares = {s: self._overload.answer(s) for s in names.values()}
         self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
