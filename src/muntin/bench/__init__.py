@@ -1,7 +1,8 @@
 """Benchmarks that a user can run: Muntin beside Spark's own operators and Flink, answers compared first.
 
 ``cases`` has the queries, ``data`` the generated streams, ``contest`` the course of a comparison, ``streaming`` the
-engines that Spark drives, ``flink`` and its siblings Flink, ``record`` the report.
+engines that Spark drives, ``flink`` and its siblings Flink, ``record`` the report. Of Muntin beside itself:
+``state_bytes``, ``window_length``, ``many_queries``, ``overload``.
 """
 
 from muntin.bench.run import NAMES, run_bench

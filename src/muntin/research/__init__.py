@@ -1,4 +1,8 @@
-"""The documents' tables, figures and worked examples, run again: one file an entry, each judged by its criterion."""
+"""The documents' tables, figures and worked examples, run again: one file an entry, each judged by its criterion.
+
+A folder a subject; ``registry`` lists all entries. Here belong, too, the documents' algorithms and structures that the
+product does without, counted (loops in ``kernels``). Not here: anything that a query runs.
+"""
 
 from __future__ import annotations
 
