@@ -200,6 +200,14 @@ def test_answers_that_have_no_room_in_a_step_come_in_several(most: int, monkeypa
     assert run(plans, batches)[1] == whole and any(len(rows) > most for rows in whole)
 
 
+def test_windows_whose_common_panes_would_be_too_fine_stay_apart() -> None:
+    """Panes of a second would be 7,200 of the longest window."""
+    windows = ("7200 SECONDS SLIDE 3600 SECONDS", "7 SECONDS SLIDE 1 SECOND", "3600 SECONDS SLIDE 1800 SECONDS")
+    plans = plan_queries(bind(f"SELECT k, SUM(v) AS a FROM s [RANGE {w}] GROUP BY k", CATALOG) for w in windows)
+    (note,) = shared_graph(plans).shared
+    assert note.plans == (0, 2) and "panes of 30 MINUTES" in note.saved
+
+
 def test_explain_says_who_shares_what_and_what_that_spares() -> None:
     window = "[RANGE {n} SECONDS SLIDE 2 SECONDS] WHERE k < {n}"
     texts = [f"SELECT k, SUM(v) AS a FROM s {window.format(n=n)} GROUP BY k" for n in (4, 8)]

@@ -167,19 +167,16 @@ def sharing_groups(graph: Graph) -> list[list[Candidate]]:
 
 
 def _fitting(own: Sequence[Candidate], stays: Mapping[str, bool]) -> list[Candidate]:
-    """Those whose panes fit together: first who shares already, then the others as they come."""
+    """Those whose panes fit together, so that their common ones are few enough: first who shares already, then the
+    others as they come."""
     kept: list[Candidate] = []
+    grid = longest = 0
     for c in sorted(own, key=lambda c: not stays.get(c.id, False)):
-        if stays.get(c.id) or fits([*kept, c]):
+        finer = gcd(grid, c.length, c.slide, c.origin - (kept[0] if kept else c).origin)
+        if stays.get(c.id) or max(longest, c.length) <= FINEST * finer:
             kept.append(c)
+            grid, longest = finer, max(longest, c.length)
     return sorted(kept, key=lambda c: c.number)
-
-
-def fits(own: Iterable[Candidate]) -> bool:
-    """Whether the common panes of windows are few enough."""
-    found = list(own)
-    grid, _ = panes(found)
-    return max(c.length for c in found) <= FINEST * grid
 
 
 def panes(own: Sequence[Candidate]) -> tuple[int, int]:
