@@ -23,13 +23,13 @@ def affordable(
 
     The most urgent runs in any case, with those that are shared with it if these fit too; so a task that waits becomes
     the most urgent in time, and runs. A task that does not fit leaves room for less urgent ones that do. What costs
-    nothing beside the rest runs with it. Cost: one call of ``cost`` a task at least, two at most.
+    nothing beside the rest runs with it. Cost: at most three calls of ``cost`` a task, and one.
     """
     taken: frozenset[int] = frozenset()
     left = known
     while len(together := chosen(left, now, sharing)):
         first = together[np.lexsort((-left.priority[together], left.due[together]))[0]]
-        for group in (together, np.array([first])):
+        for group in (together, np.array([first])) if len(together) > 1 else (together,):
             more = taken | frozenset(group.tolist())
             if cost(more) <= budget or (not taken and len(group) == 1):
                 taken = more

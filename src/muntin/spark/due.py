@@ -142,7 +142,8 @@ def _owed(graph: Graph, number: int, due: frozenset[int], waited: NDArray[np.int
     users, op = sorted(graph.used_by[number]), graph.vertices[number].op
     if not isinstance(op, SlicedJoin):
         return 1 + min(int(waited[u]) for u in users)
-    last = [last_slices(graph, number)[u] for u in users]
+    ends = last_slices(graph, number)
+    last = [ends[u] for u in users]
     those = frozenset(i for i, u in enumerate(users) if u in due)
     return share_done(sizes_of(op.ends), last, those, [int(waited[u]) for u in users])
 
