@@ -172,7 +172,7 @@ def take_up(
     places = Places((id, v.places) for id, v in before.vertices.items()) if before else Places()
     there = frozenset(before.vertices) if before else frozenset()
     plans: dict[str, QueryPlan] = {}
-    notes, statistics, settled = {}, {}, []
+    notes, statistics, settled = {}, {}, set()
     for name, query in asked.items():
         old = before.queries.get(name) if before else None
         statistics[name] = Statistics.from_json(old.known) if old else known or Statistics()
@@ -180,10 +180,9 @@ def take_up(
         stored = None if old is None else _going_on(name, query, plans[name], old, there, on_change, start)
         if stored is not None:
             plans[name], notes[name] = stored
-            settled.append(name)
-    shared = share_window_joins(
-        list(plans.values()), places, known or Statistics(), [list(plans).index(n) for n in settled], schedule
-    )
+            settled.add(name)
+    stays = {number for number, name in enumerate(plans) if name in settled}
+    shared = share_window_joins(list(plans.values()), places, known or Statistics(), stays, schedule)
     plans = {n: with_schedule(p, schedule) for n, p in zip(plans, shared, strict=True)}
     if before is not None:
         for name in plans.keys() - settled:
