@@ -10,7 +10,7 @@ import pyarrow.fs as pafs
 import pytest
 from archives import FLOATS, KEYS, SCHEMA, Feed, check, on_disk
 
-from muntin.archive import Layout, create, open_archive, snapshot
+from muntin.archive import Archive, Layout, create, open_archive, snapshot
 from muntin.archive.layout import Order, Update, wave
 
 LAYOUTS = [
@@ -18,6 +18,13 @@ LAYOUTS = [
     Layout(4, 2, "chronological", "norebuild"), wave("R-ins", 4), wave("R-exp", 4), wave("D-ins", 4), wave("D-exp", 4),
     Layout(1, 1),
 ]  # fmt: skip
+
+
+def add_up(made: Archive) -> None:
+    """Every row that came is there, or counted as expired, once."""
+    told = made.snapshot().stats()
+    gone = sum(made.manifest.counters.get(c, 0) for c in ("expired on arrival", "expired"))
+    assert told["counters"]["rows"] == gone + told["rows"] == gone + sum(c["live"] for c in told["cells"])
 
 
 def run(path: str, layout: Layout, seed: int, steps: int, filesystem: pafs.FileSystem | None = None) -> None:
@@ -35,9 +42,11 @@ def run(path: str, layout: Layout, seed: int, steps: int, filesystem: pafs.FileS
         rows = feed.batch(rng.choice([1, 1, 2, 7, 30]), rng.choice([0, 3, 20]), schema)
         made.write(rows, now=feed.model.now, batch=("b", number))
         check(snapshot(path, filesystem), feed.model, keys, ranges)
+        add_up(made)
         if rng.random() < 0.1:
             made.migrate(rng.choice(LAYOUTS), rng.choice(["rebuild", "roll_over"]))
             check(made.snapshot(), feed.model, keys, ranges)
+            add_up(made)
         if rng.random() < 0.1:
             made = open_archive(path, filesystem)
             assert not made.write(rows, batch=("b", number))
