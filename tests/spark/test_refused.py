@@ -67,6 +67,11 @@ def test_sinks(session: Session, arguments: dict[str, Any], message: str) -> Non
         session.write_late(**arguments)
 
 
+def test_late_rows_go_to_no_archive(session: Session) -> None:
+    with pytest.raises(ConfigError, match="late rows: archive takes results of queries alone"):
+        session.write_late("archive", "x")
+
+
 def test_sinks_that_are_there(session: Session, spark: Any) -> None:
     from pyspark.sql.datasource import DataSource
 

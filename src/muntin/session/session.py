@@ -477,6 +477,11 @@ class Session:
         """
         if foreach_batch is None:
             check_sink(self.spark, format, mode, options or {}, "late rows")
+            if format.lower() in ("archive", "kafka"):  # they have neither an expiry nor a column value
+                raise ConfigError(
+                    f"late rows: {format} takes results of queries alone; write them to files or a table, or give "
+                    "foreach_batch"
+                )
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self.late_sink
 
