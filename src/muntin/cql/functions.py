@@ -17,11 +17,11 @@ from muntin.cql.operators import (
     choose,
     compare,
     condition,
-    describe,
     logic,
     text_of,
     unify,
 )
+from muntin.cql.takes import double, number, plain_text, string, whole
 from muntin.cql.time_functions import (
     CLOCK_PARTS,
     DATE_PARTS,
@@ -40,44 +40,26 @@ Builder = Callable[[Sequence[Expr]], Expr]
 _DOUBLE, _STRING, _INT, _BIGINT = pa.float64(), pa.string(), pa.int32(), pa.int64()
 
 
-def _number(name: str, e: Expr) -> Expr:
-    if family(e.type) not in ("number", "null"):
-        raise TypeClash(f"{name} takes a number, not {describe(e)}")
-    return coerce(e, _DOUBLE) if family(e.type) == "null" else e
-
-
-def _string(name: str, e: Expr) -> Expr:
-    if family(e.type) not in ("string", "null"):
-        raise TypeClash(f"{name} takes a string, not {describe(e)}; write CAST(... AS STRING)")
-    return coerce(e, _STRING)
-
-
-def _whole(name: str, e: Expr) -> Expr:
-    if not (pa.types.is_integer(e.type) or family(e.type) == "null"):
-        raise TypeClash(f"{name} takes a whole number here, not {describe(e)}")
-    return coerce(e, _INT)
-
-
 def _abs(args: Sequence[Expr]) -> Expr:
-    x = _number("ABS", args[0])
+    x = number("ABS", args[0])
     return Call("abs", (x,), x.type)
 
 
 def _round(args: Sequence[Expr]) -> Expr:
-    x = _number("ROUND", args[0])
-    digits = _whole("ROUND", args[1]) if len(args) > 1 else Literal(0, _INT)
+    x = number("ROUND", args[0])
+    digits = whole("ROUND", args[1], _INT) if len(args) > 1 else Literal(0, _INT)
     if not isinstance(digits, Literal) or digits.value is None:
         raise TypeClash("ROUND takes a plain number of digits")
     if not pa.types.is_decimal(x.type):
         return Call("round", (x, digits), x.type)
     scale = max(min(digits.value, x.type.scale), 0)
-    whole = x.type.precision - x.type.scale + 1
-    return Call("round", (x, digits), pa.decimal128(min(38, whole + scale), scale))
+    before = x.type.precision - x.type.scale + 1
+    return Call("round", (x, digits), pa.decimal128(min(38, before + scale), scale))
 
 
 def _to_whole(fn: str) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
-        x = _number(fn.upper(), args[0])
+        x = number(fn.upper(), args[0])
         if pa.types.is_decimal(x.type):
             return Call(fn, (x,), pa.decimal128(min(38, x.type.precision - x.type.scale + 1), 0))
         return coerce(x, _BIGINT) if pa.types.is_integer(x.type) else Call(fn, (coerce(x, _DOUBLE),), _BIGINT)
@@ -87,21 +69,21 @@ def _to_whole(fn: str) -> Builder:
 
 def _doubles(fn: str) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
-        return Call(fn, tuple(coerce(_number(fn.upper(), a), _DOUBLE) for a in args), _DOUBLE)
+        return Call(fn, tuple(double(fn.upper(), a) for a in args), _DOUBLE)
 
     return build
 
 
 def _text(fn: str, result: pa.DataType = _STRING) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
-        return Call(fn, tuple(_string(fn.upper(), a) for a in args), result)
+        return Call(fn, tuple(string(fn.upper(), a) for a in args), result)
 
     return build
 
 
 def _substring(args: Sequence[Expr]) -> Expr:
-    rest = [_whole("SUBSTRING", a) for a in args[1:]]
-    return Call("substring", (_string("SUBSTRING", args[0]), *rest), _STRING)
+    rest = [whole("SUBSTRING", a, _INT) for a in args[1:]]
+    return Call("substring", (string("SUBSTRING", args[0]), *rest), _STRING)
 
 
 def _concat(args: Sequence[Expr]) -> Expr:
@@ -161,45 +143,39 @@ def _nvl2(args: Sequence[Expr]) -> Expr:
 
 
 def _isnan(args: Sequence[Expr]) -> Expr:
-    x = coerce(_number("ISNAN", args[0]), _DOUBLE)
+    x = double("ISNAN", args[0])
     return Call("coalesce", (compare("eq", x, Literal(math.nan, _DOUBLE)), Literal(False, BOOL)), BOOL)
 
 
-def _plain_text(name: str, e: Expr) -> str:
-    if not (isinstance(e, Literal) and isinstance(e.value, str)):
-        raise TypeClash(f"{name} takes a plain text here, not {describe(e)}")
-    return e.value
-
-
 def _replace(args: Sequence[Expr]) -> Expr:
-    texts = [Literal(_plain_text("REPLACE", a), _STRING) for a in (*args[1:], Literal("", _STRING))[:2]]
-    return Call("replace", (_string("REPLACE", args[0]), *texts), _STRING)
+    texts = [Literal(plain_text("REPLACE", a), _STRING) for a in (*args[1:], Literal("", _STRING))[:2]]
+    return Call("replace", (string("REPLACE", args[0]), *texts), _STRING)
 
 
 def _holds(name: str, before: str, after: str) -> Builder:
     """STARTSWITH, ENDSWITH and CONTAINS of a plain text, as LIKE."""
 
     def build(args: Sequence[Expr]) -> Expr:
-        text = "".join("\\" + c if c in "\\%_" else c for c in _plain_text(name, args[1]))
-        return Call("like", (_string(name, args[0]), Literal(before + text + after, _STRING)), BOOL)
+        text = "".join("\\" + c if c in "\\%_" else c for c in plain_text(name, args[1]))
+        return Call("like", (string(name, args[0]), Literal(before + text + after, _STRING)), BOOL)
 
     return build
 
 
 def _left(args: Sequence[Expr]) -> Expr:
-    return Call("substring", (_string("LEFT", args[0]), Literal(1, _INT), _whole("LEFT", args[1])), _STRING)
+    return Call("substring", (string("LEFT", args[0]), Literal(1, _INT), whole("LEFT", args[1], _INT)), _STRING)
 
 
 def _right(args: Sequence[Expr]) -> Expr:
-    n = _whole("RIGHT", args[1])
+    n = whole("RIGHT", args[1], _INT)
     if not (isinstance(n, Literal) and isinstance(n.value, int)):
         raise TypeClash("RIGHT takes a plain number of characters")
     last = (Literal(-n.value, _INT),) if n.value > 0 else (Literal(1, _INT), Literal(0, _INT))
-    return Call("substring", (_string("RIGHT", args[0]), *last), _STRING)
+    return Call("substring", (string("RIGHT", args[0]), *last), _STRING)
 
 
 def _date_format(args: Sequence[Expr]) -> Expr:
-    return date_format(time_of(args[0], "date_format"), _plain_text("DATE_FORMAT", args[1]))
+    return date_format(time_of(args[0], "date_format"), plain_text("DATE_FORMAT", args[1]))
 
 
 _ANY = 1_000

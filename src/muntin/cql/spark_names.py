@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from muntin.cql.coerce import coerce
 from muntin.cql.date_formats import date_format
-from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, describe, negate, unify
+from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, negate, unify
 from muntin.cql.regexes import regex
+from muntin.cql.takes import double, plain_count, plain_text, string, whole
 from muntin.cql.time_functions import UNITS, add_months, date_of, date_trunc, part, time_of
 from muntin.cql.types import TIMESTAMP, family
 from muntin.plan.exprs import Call, Expr, Literal
@@ -26,36 +27,6 @@ UNIT_FIRST = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timesta
 """Functions whose first argument of three is the plain name of a unit."""
 
 
-def _plain(name: str, e: Expr, what: str = "a plain text") -> str:
-    if not (isinstance(e, Literal) and isinstance(e.value, str)):
-        raise TypeClash(f"{name} takes {what} here, not {describe(e)}")
-    return e.value
-
-
-def _count(name: str, e: Expr, low: int, high: int) -> int:
-    if not (isinstance(e, Literal) and isinstance(e.value, int) and low <= e.value <= high):
-        raise TypeClash(f"{name} takes a plain number from {low} to {high} here, not {describe(e)}")
-    return e.value
-
-
-def _string(name: str, e: Expr) -> Expr:
-    if family(e.type) not in ("string", "null"):
-        raise TypeClash(f"{name} takes a string, not {describe(e)}; write CAST(... AS STRING)")
-    return coerce(e, _STRING)
-
-
-def _double(name: str, e: Expr) -> Expr:
-    if family(e.type) not in ("number", "null"):
-        raise TypeClash(f"{name} takes a number, not {describe(e)}")
-    return coerce(e, _DOUBLE)
-
-
-def _whole(name: str, e: Expr, kind: pa.DataType) -> Expr:
-    if not (pa.types.is_integer(e.type) or family(e.type) == "null"):
-        raise TypeClash(f"{name} takes a whole number here, not {describe(e)}")
-    return coerce(e, kind)
-
-
 def _instant(name: str, e: Expr) -> Expr:
     return coerce(e if family(e.type) == "string" else time_of(e, name), TIMESTAMP)
 
@@ -68,21 +39,21 @@ def _day(name: str, e: Expr) -> Expr:
 
 
 def _of_doubles(fn: str, name: str | None = None) -> Builder:
-    return lambda args: Call(fn, tuple(_double((name or fn).upper(), a) for a in args), _DOUBLE)
+    return lambda args: Call(fn, tuple(double((name or fn).upper(), a) for a in args), _DOUBLE)
 
 
 def _log(args: Sequence[Expr]) -> Expr:
     """log(x), log(base, x)."""
-    x = Call("ln", (_double("LOG", args[-1]),), _DOUBLE)
-    return x if len(args) == 1 else arithmetic("div", x, Call("ln", (_double("LOG", args[0]),), _DOUBLE))
+    x = Call("ln", (double("LOG", args[-1]),), _DOUBLE)
+    return x if len(args) == 1 else arithmetic("div", x, Call("ln", (double("LOG", args[0]),), _DOUBLE))
 
 
 def _log2(args: Sequence[Expr]) -> Expr:
-    return arithmetic("div", Call("ln", (_double("LOG2", args[0]),), _DOUBLE), Literal(math.log(2), _DOUBLE))
+    return arithmetic("div", Call("ln", (double("LOG2", args[0]),), _DOUBLE), Literal(math.log(2), _DOUBLE))
 
 
 def _scaled(name: str, by: float) -> Builder:
-    return lambda args: arithmetic("mul", _double(name, args[0]), Literal(by, _DOUBLE))
+    return lambda args: arithmetic("mul", double(name, args[0]), Literal(by, _DOUBLE))
 
 
 def _constant(value: float) -> Builder:
@@ -90,14 +61,14 @@ def _constant(value: float) -> Builder:
 
 
 def _nanvl(args: Sequence[Expr]) -> Expr:
-    x, y = (_double("NANVL", a) for a in args)
+    x, y = (double("NANVL", a) for a in args)
     return choose([(compare("eq", x, Literal(math.nan, _DOUBLE)), y)], x)
 
 
 def _bits(fn: str) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
         for a in args:
-            _whole(fn.upper(), a, _BIGINT)
+            whole(fn.upper(), a, _BIGINT)
         a, b = unify(fn.upper(), args)
         return Call(fn, (a, b), a.type)
 
@@ -105,7 +76,7 @@ def _bits(fn: str) -> Builder:
 
 
 def _bit_not(args: Sequence[Expr]) -> Expr:
-    _whole("~", args[0], _BIGINT)
+    whole("~", args[0], _BIGINT)
     return Call("bit_xor", (args[0], Literal(-1, args[0].type)), args[0].type)
 
 
@@ -123,70 +94,70 @@ def _null_if_zero(args: Sequence[Expr]) -> Expr:
 
 
 def _concat_ws(args: Sequence[Expr]) -> Expr:
-    between = _plain("CONCAT_WS", args[0])
-    return Call("concat_ws", (Literal(between, _STRING), *(_string("CONCAT_WS", a) for a in args[1:])), _STRING)
+    between = plain_text("CONCAT_WS", args[0])
+    return Call("concat_ws", (Literal(between, _STRING), *(string("CONCAT_WS", a) for a in args[1:])), _STRING)
 
 
 def _rlike(args: Sequence[Expr]) -> Expr:
-    made = regex(_plain("RLIKE", args[1], "a plain regular expression"))
-    return Call("rlike", (_string("RLIKE", args[0]), Literal(made.text, _STRING)), BOOL)
+    made = regex(plain_text("RLIKE", args[1], "a plain regular expression"))
+    return Call("rlike", (string("RLIKE", args[0]), Literal(made.text, _STRING)), BOOL)
 
 
 def _extract(args: Sequence[Expr]) -> Expr:
     name = "REGEXP_EXTRACT"
-    made = regex(_plain(name, args[1], "a plain regular expression"))
-    group = _count(name, args[2], 0, 99) if len(args) > 2 else 1
+    made = regex(plain_text(name, args[1], "a plain regular expression"))
+    group = plain_count(name, args[2], 0, 99) if len(args) > 2 else 1
     if group > made.groups:
         raise TypeClash(f"{name} asks for group {group} of a pattern with {made.groups}: 0 is the whole match")
     return Call(
-        "regexp_extract", (_string(name, args[0]), Literal(made.text, _STRING), Literal(group, _INT)), _STRING
+        "regexp_extract", (string(name, args[0]), Literal(made.text, _STRING), Literal(group, _INT)), _STRING
     )
 
 
 def _replaced(args: Sequence[Expr]) -> Expr:
     name = "REGEXP_REPLACE"
-    made, by = regex(_plain(name, args[1], "a plain regular expression")), _plain(name, args[2])
+    made, by = regex(plain_text(name, args[1], "a plain regular expression")), plain_text(name, args[2])
     if "$" in by or "\\" in by:
         raise TypeClash(f"{name} puts in a plain text here, without $ and \\: references to groups are not supported")
     if made.empty:
         raise TypeClash(f"{name} takes a pattern that no empty text fits, as 'a+' for 'a*'")
     return Call(
-        "regexp_replace", (_string(name, args[0]), Literal(made.text, _STRING), Literal(by, _STRING)), _STRING
+        "regexp_replace", (string(name, args[0]), Literal(made.text, _STRING), Literal(by, _STRING)), _STRING
     )
 
 
 def _repeat(args: Sequence[Expr]) -> Expr:
-    n = _count("REPEAT", args[1], 0, 10_000)
-    return Call("repeat", (_string("REPEAT", args[0]), Literal(n, _INT)), _STRING)
+    n = plain_count("REPEAT", args[1], 0, 10_000)
+    return Call("repeat", (string("REPEAT", args[0]), Literal(n, _INT)), _STRING)
 
 
 def _padded(fn: str) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
-        width = _count(fn.upper(), args[1], 0, 10_000)
-        by = _plain(fn.upper(), args[2], "one plain character") if len(args) > 2 else " "
+        width = plain_count(fn.upper(), args[1], 0, 10_000)
+        by = plain_text(fn.upper(), args[2], "one plain character") if len(args) > 2 else " "
         if len(by) != 1:
             raise TypeClash(f"{fn.upper()} pads with one character, not {by!r}")
-        return Call(fn, (_string(fn.upper(), args[0]), Literal(width, _INT), Literal(by, _STRING)), _STRING)
+        return Call(fn, (string(fn.upper(), args[0]), Literal(width, _INT), Literal(by, _STRING)), _STRING)
 
     return build
 
 
 def _instr(args: Sequence[Expr]) -> Expr:
-    part = _plain("INSTR", args[1])
+    part = plain_text("INSTR", args[1])
     if not part:
         raise TypeClash("INSTR looks for a text of one character or more")
-    return Call("instr", (_string("INSTR", args[0]), Literal(part, _STRING)), _INT)
+    return Call("instr", (string("INSTR", args[0]), Literal(part, _STRING)), _INT)
 
 
 def _trim(args: Sequence[Expr]) -> Expr:
-    return Call("trim", (_string("BTRIM", args[0]),), _STRING)
+    return Call("trim", (string("BTRIM", args[0]),), _STRING)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
 
 
 def _unit(name: str, e: Expr) -> str:
-    unit = _plain(name, e, "a unit").lower().removesuffix("s")
+    unit = plain_text(name, e, "a unit").lower().removesuffix("s")
     if unit not in UNITS:
         raise TypeClash(f"{name} takes one of {', '.join(UNITS)}, not {unit!r}")
     return unit
@@ -202,7 +173,7 @@ def _date_add(name: str, sign: int) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
         if len(args) == 3:
             return _moved(name)(args)
-        days = _whole(name, args[1], _INT)
+        days = whole(name, args[1], _INT)
         return _add_days(name, args[0], days if sign > 0 else negate(days))
 
     return build
@@ -214,12 +185,12 @@ def _moved(name: str) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
         unit, t = _unit(name, args[0]), args[2]
         if unit in _MONTHS:
-            moved = add_months(t, _count(name, args[1], -120_000, 120_000) * _MONTHS[unit])
+            moved = add_months(t, plain_count(name, args[1], -120_000, 120_000) * _MONTHS[unit])
             return coerce(moved, TIMESTAMP) if family(t.type) == "date" else moved
         if family(t.type) == "date" and unit in ("day", "week"):
-            days = arithmetic("mul", _whole(name, args[1], _INT), Literal(7 if unit == "week" else 1, _INT))
+            days = arithmetic("mul", whole(name, args[1], _INT), Literal(7 if unit == "week" else 1, _INT))
             return coerce(_add_days(name, t, days), TIMESTAMP)
-        n = _count(name, args[1], -(10**12), 10**12)
+        n = plain_count(name, args[1], -(10**12), 10**12)
         return arithmetic("add", time_of(t, name), Literal(n * _FIXED[unit], pa.duration("us")))
 
     return build
@@ -254,9 +225,9 @@ def _since_epoch(name: str, unit: int) -> Builder:
         micros: Expr = Call("unix_micros", (_instant(name, args[0]),), _BIGINT)
         if unit == 1:
             return micros
-        whole, rest = (arithmetic(fn, micros, Literal(unit, _BIGINT)) for fn in ("intdiv", "mod"))
+        units, rest = (arithmetic(fn, micros, Literal(unit, _BIGINT)) for fn in ("intdiv", "mod"))
         below = compare("lt", rest, Literal(0, _INT))  # rounded down, before 1970 too
-        return choose([(below, arithmetic("sub", whole, Literal(1, _BIGINT)))], whole)
+        return choose([(below, arithmetic("sub", units, Literal(1, _BIGINT)))], units)
 
     return build
 
@@ -269,7 +240,7 @@ def _unix_timestamp(args: Sequence[Expr]) -> Expr:
 
 def _from_epoch(name: str, unit: int) -> Builder:
     def build(args: Sequence[Expr]) -> Expr:
-        n = _whole(name, args[0], _BIGINT)
+        n = whole(name, args[0], _BIGINT)
         micros = n if unit == 1 else arithmetic("mul", n, Literal(unit, _BIGINT))
         return Call("timestamp_micros", (micros,), TIMESTAMP)
 
@@ -279,7 +250,7 @@ def _from_epoch(name: str, unit: int) -> Builder:
 def _shown_time(args: Sequence[Expr]) -> Expr:
     """from_unixtime(seconds[, format])."""
     at = _from_epoch("FROM_UNIXTIME", 1_000_000)(args[:1])
-    letters = _plain("FROM_UNIXTIME", args[1]) if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
+    letters = plain_text("FROM_UNIXTIME", args[1]) if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
     return date_format(at, letters)
 
 
@@ -292,12 +263,12 @@ def _last_day(args: Sequence[Expr]) -> Expr:
 
 
 def _trunc(args: Sequence[Expr]) -> Expr:
-    unit = _plain("TRUNC", args[1], "a unit")
+    unit = plain_text("TRUNC", args[1], "a unit")
     return coerce(date_trunc(unit, coerce(_day("trunc", args[0]), TIMESTAMP)), _DATE)
 
 
 def _months_later(args: Sequence[Expr]) -> Expr:
-    return add_months(_day("add_months", args[0]), _count("ADD_MONTHS", args[1], -120_000, 120_000))
+    return add_months(_day("add_months", args[0]), plain_count("ADD_MONTHS", args[1], -120_000, 120_000))
 
 
 def _weekday(args: Sequence[Expr]) -> Expr:
@@ -328,7 +299,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "equal_null": (2, 2, lambda args: compare("eq_null_safe", args[0], args[1])),
     "concat_ws": (2, 1_000, _concat_ws), "rlike": (2, 2, _rlike), "regexp": (2, 2, _rlike),
     "regexp_like": (2, 2, _rlike), "regexp_extract": (2, 3, _extract), "regexp_replace": (3, 3, _replaced),
-    "reverse": (1, 1, lambda args: Call("reverse", (_string("REVERSE", args[0]),), _STRING)),
+    "reverse": (1, 1, lambda args: Call("reverse", (string("REVERSE", args[0]),), _STRING)),
     "repeat": (2, 2, _repeat), "lpad": (2, 3, _padded("lpad")), "rpad": (2, 3, _padded("rpad")),
     "instr": (2, 2, _instr), "locate": (2, 2, lambda args: _instr(args[::-1])),
     "position": (2, 2, lambda args: _instr(args[::-1])), "btrim": (1, 1, _trim),
@@ -341,7 +312,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "unix_millis": (1, 1, _since_epoch("UNIX_MILLIS", 1_000)),
     "unix_micros": (1, 1, _since_epoch("UNIX_MICROS", 1)),
     "unix_date": (1, 1, lambda args: Call("date_diff", (_day("unix_date", args[0]), _EPOCH), _INT)),
-    "date_from_unix_date": (1, 1, lambda args: _add_days("", _EPOCH, _whole("DATE_FROM_UNIX_DATE", args[0], _INT))),
+    "date_from_unix_date": (1, 1, lambda args: _add_days("", _EPOCH, whole("DATE_FROM_UNIX_DATE", args[0], _INT))),
     "timestamp_seconds": (1, 1, _from_epoch("TIMESTAMP_SECONDS", 10**6)),
     "timestamp_millis": (1, 1, _from_epoch("TIMESTAMP_MILLIS", 1_000)),
     "timestamp_micros": (1, 1, _from_epoch("TIMESTAMP_MICROS", 1)), "from_unixtime": (1, 2, _shown_time),
