@@ -44,12 +44,17 @@ from muntin.research.thesis import (
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
 
-DIFFER = frozenset(("T4", "T6", "T36", "T37", "T38", "G4", "G7", "G11", "G12", "G13", "G15", "G16", "A12"))
-DIFFER |= {f"J{n}" for n in (1, 6, 9, 12, 14, 15, 17, 19)}
-DIFFER |= {"T26", "T27", "T28", "T29", "T42", "T51", "T52", "T56"}
-"""Entries of which a claim does not hold on the given workload; that of another one would be news."""
-DIFFER |= {"H8", "H9", "H10"}
-DIFFER |= {"T60", "T61"}
+SHORT_ALONE = {"J19"}
+"""Entries of which a claim does not hold in the small form, and does in the full one."""
+
+DIFFER = SHORT_ALONE | {
+    *(f"T{n}" for n in (4, 6, 26, 27, 28, 29, 36, 37, 38, 42, 51, 52, 56, 60, 61, 65, 66)),
+    *(f"G{n}" for n in (4, 7, 11, 12, 13, 15, 16)),
+    *(f"J{n}" for n in (1, 6, 9, 12, 14, 15, 17)),
+    *("A12", "H8", "H9", "H10"),
+}
+"""Entries of which a claim does not hold on the given workload, judged in the small form; that of another one would be
+news. Which they are in the full form ``muntin reproduce`` says."""
 
 
 LONG = {"G4", "G11", "G16"}
@@ -65,9 +70,6 @@ def test_smoke(name: str) -> None:
     assert record.checks and record.verdict == ("DIFFERS" if name in DIFFER else "PASS"), record.line
     assert all(c.ok or c.reason for c in record.checks)
     assert json.loads(json.dumps(record.figures)) is not None
-
-
-DIFFER |= {"T65", "T66"}
 
 
 @pytest.mark.real

@@ -35,7 +35,7 @@ def test_means_can_be_in_another_order() -> None:
     assert oks(h15.judge([means(3, 4, 3.5)], 0.5)) == [False, False, False]
 
 
-def found(lwo: list[float], swf: list[float], greedy: list[float], longest: float = 5) -> Found:
+def found(lwo: list[float], swf: list[float], greedy: list[float], longest: float = 20) -> Found:
     values = {p: np.array(v, float) for p, v in zip(NAMES, (lwo, swf, greedy), strict=True)}
     most = {p: v * longest for p, v in values.items()}
     return Found(values, most, dict.fromkeys(NAMES, 1), dict.fromkeys(NAMES, 1), dict.fromkeys(NAMES, 1))

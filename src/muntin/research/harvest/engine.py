@@ -43,7 +43,8 @@ class Setup:
 
 @dataclass
 class Trace:
-    """What a run did. ``points``: at each adaptation (second, z, beta, setting). Counts are from ``warm`` on."""
+    """What a run did. ``points``: at each adaptation (second, z, beta, setting). ``filled``: share of the buffers' room
+    that was taken when z was set to 1. Counts are from ``warm`` on."""
 
     output: float = 0.0
     pushed: float = 0.0
@@ -51,6 +52,7 @@ class Trace:
     points: list[tuple[float, float, float, Counts]] = field(default_factory=list)
     seconds: float = 1.0
     last: Problem | None = None
+    filled: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -191,6 +193,7 @@ def run(load: Workload, setup: Setup, mode: Mode, warm: float = 20.0) -> Trace:
         trace.points.append((stop, sim.throttle.fraction, beta, sim.counts))
         if setup.forced is not None and abs(stop - setup.forced) < 1e-9:
             sim.throttle, sim.counts = Throttle(), sim.given.full
+            trace.filled = float(sim.sizes.mean()) / setup.buffer
     total = sim.counters - (np.zeros_like(sim.counters) if base is None else base)
     trace.output, trace.last = float(total[OUTPUT].sum()), sim.problem
     trace.pushed, trace.dropped = float(total[PUSHES].sum()), float(total[DROPPED].sum())
