@@ -107,7 +107,7 @@ def test_who_waits(tmp_path: Path) -> None:
     budget = Budget(1.0, 1)
     budget.decide(spec, 0)
     assert not budget.waits and not decision(spec, 0), "nothing is known of what operators take"
-    budget.note(spec, 0, took(spec, 0.4, 0.4, 0.4), owing(spec), 1.25)
+    budget.note(spec, took(spec, 0.4, 0.4, 0.4), owing(spec), 1.25)
     assert budget._beside == pytest.approx(0.05)
     budget.decide(spec, 1)
     assert waited(spec, budget) == [False, True, False], "the one that came first, and the one of the greater priority"
@@ -115,11 +115,11 @@ def test_who_waits(tmp_path: Path) -> None:
     again = Budget(1.0, 1)
     again.decide(spec, 1)
     assert again.waits == budget.waits, "a batch that is repeated decides the same"
-    budget.note(spec, 1, took(spec, 0.4, 0.0, 0.4), owing(spec, 1), 0.85)
+    budget.note(spec, took(spec, 0.4, 0.0, 0.4), owing(spec, 1), 0.85)
     assert budget.left == {spec.signatures[1]: 1}
     budget.decide(spec, 2)
     assert waited(spec, budget) == [True, False, True], "it owes two batches, which leaves no time for another"
-    budget.note(spec, 2, took(spec, 0.0, 0.8, 0.0), owing(spec), 0.85)
+    budget.note(spec, took(spec, 0.0, 0.8, 0.0), owing(spec), 0.85)
     assert not budget.left and len(budget.held) == 2, "no rows came, so nothing is owed"
     budget.everybody = True
     budget.decide(spec, 3)

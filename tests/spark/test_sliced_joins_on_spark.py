@@ -61,15 +61,15 @@ def test_who_waits_for_a_slice(tmp_path: Path, schedule: str, expected: list[boo
     budget.decide(spec, 0)
     assert not budget.waits
     took = {graph.vertices[v].id: 1.0 if v == join else 0.0 for v in graph.stateful}
-    budget.note(spec, 0, took, report(spec, 9), 1.0)
+    budget.note(spec, took, report(spec, 9), 1.0)
     budget.decide(spec, 1)
     assert waits(spec, budget) == expected
     if schedule == "swf":
-        budget.note(spec, 1, {**took, graph.vertices[join].id: 0.6}, report(spec, 9, 2), 0.6)
+        budget.note(spec, {**took, graph.vertices[join].id: 0.6}, report(spec, 9, 2), 0.6)
         assert budget._work[graph.vertices[join].id] == pytest.approx(1.0), "of all slices"
         budget.decide(spec, 2)
         assert waits(spec, budget) == [False, False, True] and budget.left == {spec.signatures[2]: 1}
-        budget.note(spec, 2, {**took, graph.vertices[join].id: 0.6}, report(spec, 0, 2), 0.6)
+        budget.note(spec, {**took, graph.vertices[join].id: 0.6}, report(spec, 0, 2), 0.6)
         budget.decide(spec, 3)
         assert not budget.waits, "nothing came: who waits has its turn"
 

@@ -13,9 +13,10 @@ from muntin.core.time import NEVER
 from muntin.core.watermark import SourceClock
 from muntin.engine.clocks import CLOCKS, WAITED
 from muntin.spark.checkpoint import stream_record
+from muntin.spark.counts import Report
 from muntin.spark.durable_file import NAME
 from muntin.spark.level_run import LevelRun
-from muntin.spark.metrics import PIPELINE, Report
+from muntin.spark.metrics import PIPELINE
 from muntin.spark.spec import PipelineSpec
 from muntin.state import manifest
 from muntin.state.collect import collect, collect_left

@@ -56,6 +56,7 @@ class VertexCounts:
 
 _COUNTED = ("rows_in", "rows_out", "negative", "looked", "written", "shed", "late", "bad")
 _HELD = ("state_rows", "state_bytes")
+_LATEST = ("watermark", "now")
 
 
 class TaskMeter(Meter):
@@ -103,21 +104,28 @@ def _add(found: dict[str, dict[str, int]], id: str, values: Mapping[str, int]) -
             own[name] = own.get(name, 0) + value
 
 
-def by_vertex(reports: Iterable[Report]) -> dict[str, VertexCounts]:
-    """What a batch did, by the vertex's id: the sum of its tasks' reports."""
-    found: dict[str, VertexCounts] = {}
+def summed(reports: Iterable[Report], vertices: bool) -> dict[str, dict[str, int]]:
+    """What the tasks of a batch reported together, by key: of vertices, or all else. Times are the latest, the rest is
+    added."""
+    found: dict[str, dict[str, int]] = {}
     for report in reports:
         for key, values in report.items():
-            if key.startswith(VERTEX):
-                id = key.removeprefix(VERTEX)
-                found[id] = _sum(found.get(id, VertexCounts()), values)
+            if key.startswith(VERTEX) != vertices:
+                continue
+            own = found.setdefault(key, {})
+            for name, value in values.items():
+                own[name] = max(own.get(name, value), value) if name in _LATEST else own.get(name, 0) + value
     return found
 
 
-def _sum(c: VertexCounts, values: Mapping[str, int]) -> VertexCounts:
-    numbers = {name: getattr(c, name) + values.get(name, 0) for name in (*_COUNTED, *_HELD)}
-    marks = [m for m in (c.watermark, values.get("watermark")) if m is not None]
-    return VertexCounts(**numbers, seconds=c.seconds + values.get("us", 0) / 1e6, watermark=max(marks, default=None))
+def by_vertex(reports: Iterable[Report]) -> dict[str, VertexCounts]:
+    """What a batch did, by the vertex's id: the sum of its tasks' reports."""
+    return {key.removeprefix(VERTEX): _counts(values) for key, values in summed(reports, vertices=True).items()}
+
+
+def _counts(values: Mapping[str, int]) -> VertexCounts:
+    numbers = {name: values.get(name, 0) for name in (*_COUNTED, *_HELD)}
+    return VertexCounts(**numbers, seconds=values.get("us", 0) / 1e6, watermark=values.get("watermark"))
 
 
 def since_then(before: Mapping[str, VertexCounts], batch: Mapping[str, VertexCounts]) -> dict[str, VertexCounts]:

@@ -24,7 +24,8 @@ from muntin.scheduling.deadlines import Agenda
 from muntin.scheduling.slice_budget import share_done, within_budget
 from muntin.scheduling.slices import sizes_of
 from muntin.spark import files
-from muntin.spark.metrics import PIPELINE, Metrics, Report
+from muntin.spark.counts import Report
+from muntin.spark.metrics import PIPELINE, Metrics
 from muntin.spark.spec import PipelineSpec
 
 T = TypeVar("T")
@@ -118,15 +119,16 @@ class Budget:
         return {s: replace(m, waited=self.left.get(s, 0)) for s, m in found.items()}
 
     def note(
-        self, spec: PipelineSpec, batch: int, found: Mapping[str, float], reports: Sequence[Report], seconds: float
+        self, spec: PipelineSpec, found: Mapping[str, float], reports: Sequence[Report], seconds: float
     ) -> None:
-        """What a batch that lasted so long did: by operator the seconds, of all shards together, and the reports."""
+        """What the batch under way did, which lasted so long: by operator the seconds, of all shards together, and the
+        reports."""
         waited = np.array([self.left.get(s, 0) for s in spec.signatures], np.int64)
         told = {name for r in reports for name in r.get(PIPELINE, {}) if name.startswith(f"{OWES} ")}
         self._idle = not any(r.get(PIPELINE, {}).get("rows") for r in reports)
         self.held = self.waits
         self.left = {s: self.left.get(s, 0) + 1 for s in sorted(self.waits) if f"{OWES} {s}" in told}
-        waiting = decision(spec, batch)
+        waiting = frozenset(n for n, s in enumerate(spec.signatures) if s in self.waits)
         for v, vertex in enumerate(spec.graph.vertices):
             if vertex.id in found and not (waiting and spec.graph.used_by[v] <= waiting):
                 took = found[vertex.id]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from muntin.core.errors import InternalError
+from muntin.core.watermark import Header
 from muntin.engine.clocks import CLOCKS, Times, advance
 from muntin.engine.harvesting import of_json
 from muntin.engine.lateness import lateness, skipped
@@ -111,6 +113,11 @@ class SlotRun:
     def __post_init__(self) -> None:
         self.tables = StaticTables(self.spec)
 
+    @cached_property
+    def headers(self) -> list[Header]:
+        """Those of the streams that the graph reads, for all shards alike."""
+        return headers_of(self.spec, self.mail.headers)
+
     def run(self, cells: SlotCells) -> None:
         """Step every shard of the slot, then commit the batch's version."""
         self.letters += self.mail.passing
@@ -129,8 +136,8 @@ class SlotRun:
         add_to(own, {"state_rows": sum(s.rows() for name, s in states.items() if not name.startswith(CLOCKS))})
         if self.level == 0 and 0 in shards:
             own |= arrivals(self.mail.headers)
-            headers, clocks = headers_of(self.spec, self.mail.headers), states[f"{CLOCKS}/0"].heads.get("clocks", {})
-            self.report |= source_report(self.spec.graph, headers, clocks)
+            clocks = states[f"{CLOCKS}/0"].heads.get("clocks", {})
+            self.report |= source_report(self.spec.graph, self.headers, clocks)
         self.report |= vertex_report(self.spec.graph, self.meter, self.held)
         if not self.spec.plain:
             self.letters += observed_letters(self.slot, self.report)
@@ -174,10 +181,9 @@ class SlotRun:
     def _times(self, run: LevelRun, states: dict[str, ShardState]) -> Times:
         """The clocks are moved at level 0, which passes their times on."""
         if self.level == 0:
-            headers = headers_of(self.spec, self.mail.headers)
             now, clock = self.mail.now, states[f"{CLOCKS}/{run.shard}"]
             since = started(self.spec.starts, now)
-            times = advance(self.spec.graph, clock, headers, now, False, since, self.deferred, self.valve)
+            times = advance(self.spec.graph, clock, self.headers, now, False, since, self.deferred, self.valve)
             return stretched(self.spec.graph, times)
         found = self.mail.times.get(run.shard)
         if found is None:

@@ -13,7 +13,7 @@ from muntin.dataflow.durable import Since
 from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Times
 from muntin.engine.losses import lost_text
-from muntin.spark.counts import VERTEX, VertexCounts, since_then
+from muntin.spark.counts import Report, VertexCounts, since_then, summed
 
 log = logging.getLogger("muntin")
 
@@ -23,8 +23,6 @@ PIPELINE = ""
 MOST_LAG = 366 * DAY
 """Event time that is further from the clock does not follow it (a recording, a generator that counts from 1970): how
 far it is behind says nothing."""
-
-Report = Mapping[str, Mapping[str, int]]
 
 _BAD_UPDATES, _LOST_BAD, _LOST_LATE, _MARK = "bad updates", "lost bad", "lost late", "mark"
 """First words of counters that are kept by table and by stream."""
@@ -122,16 +120,7 @@ def _held_by(marks: Mapping[str, int]) -> str | None:
 
 def combine(batch: int, reports: Iterable[Report]) -> dict[str, Metrics]:
     """Sum of the tasks' reports, by signature."""
-    sums: dict[str, dict[str, int]] = {}
-    for report in reports:
-        for key, values in report.items():
-            if key.startswith(VERTEX):
-                continue
-            mine = sums.setdefault(key, {})
-            for name, value in values.items():
-                high = name in ("watermark", "now")
-                mine[name] = max(mine.get(name, value), value) if high else mine.get(name, 0) + value
-    return {key: _metrics(batch, values) for key, values in sums.items()}
+    return {key: _metrics(batch, values) for key, values in summed(reports, vertices=False).items()}
 
 
 def _metrics(batch: int, values: dict[str, int]) -> Metrics:

@@ -376,7 +376,7 @@ class Run:
         found, vertices = combine(batch_id, reports), by_vertex(reports)
         if self.budget is not None:
             took = {id: c.seconds for id, c in vertices.items()}
-            self.budget.note(made.spec, batch_id, took, reports, time.monotonic() - began)
+            self.budget.note(made.spec, took, reports, time.monotonic() - began)
             found = self.budget.told(found)
             if self.budget.left:  # their turn comes whether more rows do or not
                 send_heartbeat(made.checkpoint.store, {})

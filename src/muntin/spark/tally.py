@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import SparkSession
 
-from muntin.spark.metrics import Metrics, Report, combine
+from muntin.spark.counts import Report
+from muntin.spark.metrics import Metrics, combine
 
 Reports = dict[tuple[int, int], Report]
 """By level and slot: a task that runs again reports the same under the same name."""
