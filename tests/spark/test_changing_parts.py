@@ -184,7 +184,8 @@ def test_a_first_batch_that_fails_before_its_query_is_known_is_no_clean_end(monk
     )  # fmt: skip
     monkeypatch.setattr(run_module, "build", lambda *args, **more: SimpleNamespace(writeStream=Begins()))
     monkeypatch.setattr(run_module, "observed", lambda letters: letters)
-    monkeypatch.setattr(run_module.Run, "_overload_of", lambda self, made: None)
+    monkeypatch.setattr(run_module, "interval", lambda trigger, job: None)
+    monkeypatch.setattr(run_module, "overload_of", lambda made, seconds: None)
     run = run_module.Run(made)
     run.query = SimpleNamespace(isActive=False)  # type: ignore[assignment]
     with pytest.raises(AttributeError, match="SimpleNamespace"):  # what stands in for the specification has nothing

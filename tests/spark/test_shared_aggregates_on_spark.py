@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from conftest_spark import Feed
 
 from muntin.bench.data import rows
 from muntin.core.schema import Schema
@@ -45,13 +46,9 @@ def shown(table: pa.Table, schema: pa.Schema) -> list[str]:
 
 
 def run(spark, tmp: Path, texts: dict[str, str], files: range) -> str:  # type: ignore[no-untyped-def]
-    folder = tmp / "in"
-    folder.mkdir(exist_ok=True)
-    for n in files:
-        pq.write_table(batch(n), folder / f"part-{n:03d}.parquet")
+    feed = Feed(spark, tmp / "in").put(*map(batch, files))
     session = Session(spark, shards=4)
-    frame = spark.readStream.schema("ts TIMESTAMP, k BIGINT, v BIGINT").option("maxFilesPerTrigger", 1)
-    session.stream("A", frame.parquet(str(folder)), ts="ts")
+    session.stream("A", feed.live(), ts="ts")
     for name, text in texts.items():
         session.sql(text, name=name).write("parquet", str(tmp / name))
     explained = session.explain()
