@@ -15,10 +15,11 @@ from sqlglot import exp
 
 from muntin.core.errors import UnsupportedError
 from muntin.cql.calls import AGGREGATES, arguments_read, registered
-from muntin.cql.dialect import StreamRef, ToStream, WindowSpec, WstreamCall
+from muntin.cql.dialect import StreamRef, ToStream, WstreamCall
 from muntin.cql.expressions import ARGUMENTS as OF_EXPRESSIONS
 from muntin.cql.places import place_of
 from muntin.cql.shape import SUPPORTED
+from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.catalog import Catalog
 
 Kind = type[exp.Expr]

@@ -16,10 +16,11 @@ from muntin.core.calendar import Months
 from muntin.core.errors import QueryError
 from muntin.core.time import DAY
 from muntin.cql.context import Context
-from muntin.cql.dialect import StreamRef, WindowSpec
+from muntin.cql.dialect import StreamRef
 from muntin.cql.durations import parse_span
 from muntin.cql.limits import whole_number
 from muntin.cql.places import place_of
+from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import Node, Output, Rewindow, Scan, WindowEdge, within
 from muntin.plan.windows import QueryOptions, Range

@@ -8,8 +8,9 @@ from typing import cast
 from sqlglot import exp
 
 from muntin.cql.context import Context
-from muntin.cql.dialect import ToStream, WindowSpec
+from muntin.cql.dialect import ToStream
 from muntin.cql.rebuild import rebuild
+from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.nodes import (
     Aggregate,
     Apply,

@@ -9,9 +9,10 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import Token  # type: ignore[attr-defined]
 
 from muntin.core.errors import QueryError
-from muntin.cql.dialect import Cql, CqlParseError
+from muntin.cql.dialect import Cql
 from muntin.cql.instead import for_call
 from muntin.cql.places import Place, place_of
+from muntin.cql.window_syntax import CqlParseError
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from muntin.cql.context import Context
-from muntin.cql.dialect import WindowSpec
 from muntin.cql.output_windows import external
 from muntin.cql.places import Place
+from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.nodes import (
     Aggregate,
     Filter,

@@ -10,7 +10,7 @@ from muntin.core.errors import QueryError, UnsupportedError
 from muntin.cql.arguments import every_argument_read
 from muntin.cql.context import Context
 from muntin.cql.ctes import written_out
-from muntin.cql.dialect import StreamRef, ToStream, WindowSpec
+from muntin.cql.dialect import StreamRef, ToStream
 from muntin.cql.edges import in_brackets
 from muntin.cql.instead import for_function, not_here
 from muntin.cql.output_windows import Relation, streamed
@@ -18,6 +18,7 @@ from muntin.cql.parse import parse
 from muntin.cql.places import Place
 from muntin.cql.scopes import Source, listing, unknown_stream
 from muntin.cql.unparse import quote
+from muntin.cql.window_syntax import WindowSpec
 from muntin.cql.windows import bind_window, window_of
 from muntin.plan.catalog import View
 from muntin.plan.exprs import Column

@@ -7,11 +7,11 @@ from sqlglot import exp
 from muntin.core.calendar import LATEST_DAY, Months, Span, day_of_month, nominal, positive
 from muntin.core.schema import Schema
 from muntin.core.time import DAY, MAX_SPAN
-from muntin.cql.dialect import WindowSpec
 from muntin.cql.durations import format_duration
 from muntin.cql.places import Place, place_of
 from muntin.cql.scopes import did_you_mean, listing
 from muntin.cql.types import family
+from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
 
 _SUPPORTED = "supported is PARTITION BY in a window of rows: [PARTITION BY k ROWS n]"
