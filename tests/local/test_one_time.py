@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import duckdb
@@ -37,6 +38,19 @@ OVER_BOTH = [
 ]
 
 
+class Fixed:
+    """A pipeline that commits nothing more."""
+
+    def __init__(self, opened: Snapshot | None) -> None:
+        self.opened = opened
+
+    def newest(self) -> int:
+        return -1 if self.opened is None else self.opened.version
+
+    def open(self, vertices: Collection[str]) -> Snapshot | None:
+        return self.opened
+
+
 def at_work(texts: list[str], batches: list[Any], shards: int = 3) -> tuple[DurablePlan, LocalPipeline]:
     begun = take_up(None, {f"q{i}": asked(t) for i, t in enumerate(texts)}, 0, "1")
     pipeline = LocalPipeline(list(begun.plans.values()), shards)
@@ -68,7 +82,7 @@ def test_the_answer_is_that_of_the_instant(text: str) -> None:
         batches = data(seed)[:upto]
         plan, pipeline = at_work(running, batches)
         before = {n: s.rows() for n, s in pipeline.cells().items()}
-        found = one_time(text, plan, lambda ids, p=pipeline, n=upto: snapshot(p, n - 1))
+        found = one_time(text, plan, Fixed(snapshot(pipeline, upto - 1)))
         assert found.batch == upto - 1 and found.behind >= 0
         rows = Counter(rounded(r.values()) for r in found.rows.to_pylist())
         assert rows == by_duckdb(text, batches, found.at)
@@ -93,11 +107,11 @@ def test_what_it_refuses(running: list[str], text: str, message: str) -> None:
     batches[-1]["B"] = batches[-1]["B"].slice(0, 3)
     plan, pipeline = at_work(running, batches)
     with pytest.raises((UnsupportedError, ConfigError, QueryError), match=message):
-        one_time(text, plan, lambda ids: snapshot(pipeline, 4))
+        one_time(text, plan, Fixed(snapshot(pipeline, 4)))
 
 
 def test_nothing_to_ask_yet() -> None:
     plan, pipeline = at_work([SHOWN], [])
     for opened in (None, Snapshot(0, snapshot(pipeline, 0).cells)):
         with pytest.raises(ConfigError, match="there is nothing to ask"):
-            one_time("SELECT k FROM A [NOW]", plan, lambda ids, o=opened: o)
+            one_time("SELECT k FROM A [NOW]", plan, Fixed(opened))

@@ -6,9 +6,9 @@ import pytest
 
 from muntin.research.harness import Check
 from muntin.research.transactions import t43, t44, t45, t46, t47, t48, t49, t50, t51, t52, t53, t54, t55, t56, t57, t58
-from muntin.research.transactions.history import classes, of, parse, serializable
-from muntin.research.transactions.scheduler import Scheduler, ascending, ttu
 from muntin.research.transactions.simulation import KINDS, Kind, Load, Means, Simulation
+from muntin.scheduling.transactions.history import classes, of, parse, serializable
+from muntin.scheduling.transactions.scheduler import Scheduler, ascending, ttu
 
 
 def oks(checks: tuple[Check, ...]) -> list[bool]:

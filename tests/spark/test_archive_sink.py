@@ -75,7 +75,12 @@ def asked(session: Session, rows: pa.Table, checkpoint: str) -> None:
     expected = Counter(k for t, k in there if found.at - 7 * SECOND < t <= found.at)
     assert dict(zip(*found.rows.to_pydict().values(), strict=True)) == expected and len(expected) > 1
     assert found.committed is not None and found.behind == max(t for t, _ in there) - found.at
-    done = CliRunner().invoke(app, ["sql", text, "--live", checkpoint, "--format", "json"])
+    for isolation in ("latest", "serial"):
+        same = session.snapshot(text, isolation=isolation)  # type: ignore[arg-type]
+        assert (same.batch, same.newer) == (found.batch, 0) and same.rows.sort_by("k") == found.rows.sort_by("k")
+    with pytest.raises(ConfigError, match="isolation is one of"):
+        session.snapshot(text, isolation="dirty")  # type: ignore[arg-type]
+    done = CliRunner().invoke(app, ["sql", text, "--live", checkpoint, "--format", "json", "--isolation", "latest"])
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(expected), done.stderr
     assert "after batch" in done.stderr and "s ago" in done.stderr
     assert CliRunner().invoke(app, ["sql", text, "--live", checkpoint, "--shards", "3"]).exit_code == 2

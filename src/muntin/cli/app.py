@@ -298,6 +298,9 @@ def sql(
         str | None,
         typer.Option(metavar="CHECKPOINT", help="Ask the windows of this pipeline once instead, while it goes on."),
     ] = None,
+    isolation: Annotated[
+        str, typer.Option(help="With --live: the state when it was asked (window), the newest one (latest), or serial.")
+    ] = "window",
 ) -> None:
     """Run a query over files as a replay and print its rows, in order of time."""
     with reported():
@@ -309,11 +312,13 @@ def sql(
         text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
         if live is not None:
             if job or stream or table or bounds or runtime or shards or master:
-                raise ConfigError("--live goes with --set, --format, --output and --limit alone")
+                raise ConfigError("--live goes with --isolation, --set, --format, --output and --limit alone")
             from muntin.cli.live import run_live
 
-            run_live(live, text, form, output, (0 if output else 50) if limit is None else limit)
+            run_live(live, text, isolation, form, output, (0 if output else 50) if limit is None else limit)
             return
+        if isolation != "window":
+            raise ConfigError("--isolation goes with --live")
         spec = load_job(job) if job else None
         inputs = inputs_of(spec, stream or [], table or [])
         if text.lstrip()[:7].upper() == "EXPLAIN":

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from muntin.cli.show import Format, deliver
 
+if TYPE_CHECKING:
+    from muntin.local.one_time import Isolation
 
-def run_live(checkpoint: str, text: str, form: Format, output: Path | None, limit: int) -> None:
+
+def run_live(
+    checkpoint: str, text: str, isolation: str, form: Format, output: Path | None, limit: int
+) -> None:
     """Ask, print the rows or write them, and say of which instant they are and how old that is."""
     from muntin.core.time import instant_text
     from muntin.session.one_time import ask_checkpoint
 
-    found = ask_checkpoint(checkpoint, text)
+    found = ask_checkpoint(checkpoint, text, isolation=cast("Isolation", isolation))
     told = f"as of {instant_text(found.at)}, after batch {found.batch}"
     if found.committed is not None:
         told += f", committed {max(time.time() - found.committed, 0):.1f} s ago"
     told += f"; the newest rows that had come are {found.behind / 1e6:.6g} s later"
+    if found.caught_up:
+        told += f"; {_batches(found.caught_up)} committed while it was read, taken up"
+    if found.newer:
+        told += f"; {_batches(found.newer)} committed since"
     deliver(found.rows, form, output, limit, (told, *found.notes))
+
+
+def _batches(count: int) -> str:
+    return "1 batch" if count == 1 else f"{count} batches"

@@ -7,7 +7,7 @@ every operator keeps rows that have not started.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from muntin.operators.operator import Described, Operator, Show
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.windows import Range, own_ticks
-from muntin.state.shard_state import ShardState
+from muntin.state.shard_state import Chunk, ShardState
 from muntin.state.snapshots import Snapshot
 from muntin.state.window_rows import EXP, int64s
 
@@ -231,21 +231,51 @@ def rows_held(
     """The rows of a stream that a vertex keeps, in the columns ``needed`` (None: all that a source reads), and their
     event times. Raises NoHistory.
     """
+    names = sorted(columns_needed(source) if needed is None else needed)
+    schema = Schema(tuple(f for f in source.stream.schema if f.name in names)).to_arrow()
+    return joined_parts([part_of(c, kept, schema) for c in chunks_held(kept, held).values()], schema)
+
+
+Part = tuple[pa.RecordBatch, NDArray[np.int64]]
+"""Rows of one chunk, and their event times."""
+
+
+def chunks_held(kept: KeptRows, held: Snapshot) -> dict[tuple[int, Hashable], Chunk]:
+    """The chunks of the rows, each under a name of its own: what has the same name has the same rows, in every version.
+    Raises NoHistory."""
     states = held.of(kept.vertex)
     if any(s.chunks.get(f"{kept.structure}.spread") for s in states.values()):
         raise NoHistory(f"rows of {kept.stream} are kept spread over shards (skew)")
-    chunks = [c for shard, s in states.items() if not kept.everywhere or shard == 0 for c in s.list(kept.structure)]
-    size = sum(c.meta["bytes"] for c in chunks)
+    found = {
+        (shard, c.address or c): c
+        for shard, s in states.items()
+        if not kept.everywhere or shard == 0
+        for c in s.list(kept.structure)
+    }
+    size = sum(c.meta["bytes"] for c in found.values())
     if size > MOST_BYTES:
         raise NoHistory(f"the rows kept of {kept.stream} are {size >> 20} MB, more than {MOST_BYTES >> 20}")
-    names = sorted(columns_needed(source) if needed is None else needed)
-    schema = Schema(tuple(f for f in source.stream.schema if f.name in names)).to_arrow()
-    parts = [c.load() for c in chunks]
-    found = [_columns(p, {n: kept.columns[n] for n in schema.names}, schema) for p in parts]
-    empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    return found
+
+
+def part_of(chunk: Chunk, kept: KeptRows, schema: pa.Schema) -> Part:
+    """The rows of a chunk in the stream's columns that ``schema`` names."""
+    rows = chunk.load()
     stays = expiry_of(kept.window, 0)  # a row that was taken over itself starts later than its event time
-    times = [int64s(p, EXP) - stays for p in parts]
-    whole = concat_rows([empty, *found]) if names else _counted(sum(p.num_rows for p in parts))
+    times = int64s(rows, EXP) - stays
+    if not schema.names:
+        return _counted(rows.num_rows), times
+    return _columns(rows, {n: kept.columns[n] for n in schema.names}, schema), times
+
+
+def joined_parts(parts: Sequence[Part], schema: pa.Schema) -> Part:
+    """Rows of several chunks one after the other."""
+    times = [t for _, t in parts]
+    if not schema.names:
+        whole = _counted(sum(map(len, times)))
+    else:
+        empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+        whole = concat_rows([empty, *(rows for rows, _ in parts)])
     return whole, np.concatenate(times) if times else np.empty(0, np.int64)
 
 

@@ -1,14 +1,15 @@
 """One-time queries over the windows that a checkpoint holds, answered while its pipeline goes on.
 
-The answer is that of one committed batch: of the last instant that it completed, W - 1 for the watermark W of the
-streams asked for (window-serializable: Golab 2006, 7.3). It is worked out from the rows that joins and queries which
-show their rows keep of plain RANGE windows, read from a snapshot, so the pipeline neither waits nor is waited for.
+The answer is that of one committed batch (which one, the isolation says): of the last instant that it completed, W - 1
+for the watermark W of the streams asked for. It is worked out from the rows that joins and queries which show their
+rows keep of plain RANGE windows, read from a snapshot, so the pipeline does not wait for it, but under ``serial``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal as OneOf
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +27,10 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.history import KeptRows, columns_needed, kept_rows
 from muntin.dataflow.planner import plan_query
 from muntin.engine.clocks import CLOCKS, Times
+from muntin.engine.deferral import BEHIND
 from muntin.engine.source import Arrived, ship
-from muntin.local.history import FromThen, NoHistory, Open, expiry_of, rows_held, watermark_of
+from muntin.local.history import FromThen, expiry_of, watermark_of
+from muntin.local.pane_reads import PaneReads, Versions, Wanted
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
@@ -36,12 +39,27 @@ from muntin.plan.exprs import conjuncts
 from muntin.plan.windows import Now, QueryOptions, Range, Unbounded
 from muntin.state.snapshots import Snapshot
 
+Isolation = OneOf["latest", "window", "serial"]
+"""What an answer is of, where batches are committed while it is worked out (Golab 2006, 7.3). ``window``: the newest
+batch when it was asked. ``latest``: the newest one when it had been read (latest-window-serializable); what is
+committed meanwhile is caught up with. ``serial``: the newest one still when it answers; none is committed in between.
+"""
+
+MOST_ROUNDS = 4
+"""How often an answer is worked out at most because batches were committed in the meantime."""
+
+
+class OvertakenError(ConfigError):
+    """Batches are committed faster than a query in between can be answered."""
+
 
 @dataclass(frozen=True)
 class OneTimeAnswer:
     """``rows``: the query's columns. ``at``: the instant that they are of (microseconds). ``batch``: the version read.
     ``behind``: by how much the newest rows that have come are later than ``at`` (microseconds of event time).
-    ``committed``: when that batch was committed (seconds since the epoch), where it is known; ``notes``: what the
+    ``committed``: when that batch was committed (seconds since the epoch), where it is known; ``newer``: batches that
+    were committed after it when the answer was there. ``caught_up``: batches that were committed while it was read, and
+    that it is with; ``again``: panes that were read again, since these batches had replaced them. ``notes``: what the
     windows lack."""
 
     rows: pa.Table
@@ -50,31 +68,89 @@ class OneTimeAnswer:
     behind: int
     committed: float | None = None
     notes: tuple[str, ...] = ()
+    newer: int = 0
+    caught_up: int = 0
+    again: int = 0
 
 
-def one_time(text: str, plan: DurablePlan, opens: Open, options: QueryOptions | None = None) -> OneTimeAnswer:
+def one_time(
+    text: str,
+    plan: DurablePlan,
+    versions: Versions,
+    options: QueryOptions | None = None,
+    isolation: Isolation = "window",
+) -> OneTimeAnswer:
     """The answer to a query over windows that the vertices of ``plan`` keep. A stream without a window in the text is
     all that is held of it.
 
-    Raises QueryError for a text that is wrong, ConfigError where nothing is held yet, and UnsupportedError where what
-    is held does not give the answer exactly. Cost: the rows of the windows, in this process.
+    Under ``serial`` the caller sees to it that batches wait; one that was committed all the same has the query begin
+    anew. Under ``latest`` the state is that of the newest version once all of it is read; it is worked out anew where
+    another one came until the answer was there, ``MOST_ROUNDS`` times at most, so that nobody waits for ever.
+
+    Raises QueryError for a text that is wrong, ConfigError where nothing is held yet, UnsupportedError where what is
+    held does not give the answer exactly, and OvertakenError. Cost: the rows of the windows, in this process.
     """
-    kept = kept_rows(plan)
-    bound = bind(text, held_catalog(plan, kept), options or QueryOptions())
-    if bound.root.kind not in ("changes", "rstream"):
-        raise UnsupportedError("a one-time query shows an answer, not what changes: leave out Istream and Dstream")
-    asked = plan_query(bound)
-    _plain_windows(asked)
-    chosen = {i: _serving(v.op, asked, i, kept) for i, v in enumerate(asked.vertices) if isinstance(v.op, Source)}
-    held = opens({k.vertex for k in chosen.values()} | {CLOCKS})
-    if held is None:
-        raise ConfigError("no batch has been committed yet: there is nothing to ask")
-    at = _instant(held, chosen.values()) - 1
-    rows = _answer(asked, chosen, held, at)
-    clocks = held.of(CLOCKS)[0].heads.get("clocks", {})
-    newest = [SourceClock(**clocks[k.stream]).top_ts for k in chosen.values() if k.stream in clocks]
-    behind = max([t - at for t in newest if t != NEVER], default=0)
-    return OneTimeAnswer(rows, at, held.version, behind, notes=_notes(chosen, at))
+    question = _Question.of(text, plan, options or QueryOptions())
+
+    def newer(than: int) -> Snapshot | None:
+        return question.opened(versions) if versions.newest() > than else None
+
+    held, reads = question.opened(versions), PaneReads(question.wanted)
+    for left in reversed(range(MOST_ROUNDS)):
+        held = reads.read(held, newer if isolation == "latest" else None)
+        found = question.answered(held, reads)
+        found = replace(found, newer=max(versions.newest() - held.version, 0))
+        if not found.newer or isolation == "window" or (isolation == "latest" and not left):
+            return found
+        if isolation == "serial":
+            held, reads = question.opened(versions), PaneReads(question.wanted)
+    raise OvertakenError(
+        f"batches were committed during each of {MOST_ROUNDS} attempts to answer between two; narrow the query, or ask "
+        'with isolation "latest", which takes up what is committed meanwhile'
+    )
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A query over what vertices keep: its plan, and by number of its sources what they read."""
+
+    asked: QueryPlan
+    wanted: Mapping[int, Wanted]
+
+    @staticmethod
+    def of(text: str, plan: DurablePlan, options: QueryOptions) -> _Question:
+        kept = kept_rows(plan)
+        bound = bind(text, held_catalog(plan, kept), options)
+        if bound.root.kind not in ("changes", "rstream"):
+            raise UnsupportedError("a one-time query shows an answer, not what changes: leave out Istream and Dstream")
+        asked = plan_query(bound)
+        _plain_windows(asked)
+        wanted = {}
+        for number, vertex in enumerate(asked.vertices):
+            if isinstance(vertex.op, Source):
+                serving = _serving(vertex.op, asked, number, kept)
+                columns = columns_needed(vertex.op) & serving.columns.keys()
+                wanted[number] = Wanted(vertex.op, serving, frozenset(columns))
+        return _Question(asked, wanted)
+
+    def opened(self, versions: Versions) -> Snapshot:
+        """The newest version."""
+        held = versions.open({w.kept.vertex for w in self.wanted.values()} | {CLOCKS})
+        if held is None:
+            raise ConfigError("no batch has been committed yet: there is nothing to ask")
+        _instant(held, [w.kept for w in self.wanted.values()])  # before anything is read
+        return held
+
+    def answered(self, held: Snapshot, reads: PaneReads) -> OneTimeAnswer:
+        """The answer over what was read of a version."""
+        kept = [w.kept for w in self.wanted.values()]
+        at = _instant(held, kept) - 1
+        rows = _answer(self.asked, self.wanted, reads, at)
+        clocks = held.of(CLOCKS)[0].heads.get("clocks", {})
+        newest = [SourceClock(**clocks[k.stream]).top_ts for k in kept if k.stream in clocks]
+        behind = max([t - at for t in newest if t != NEVER], default=0)
+        counts = {"caught_up": reads.caught_up, "again": reads.again}
+        return OneTimeAnswer(rows, at, held.version, behind, notes=_notes(kept, at), **counts)
 
 
 def held_catalog(plan: DurablePlan, kept: Sequence[KeptRows]) -> Catalog:
@@ -141,21 +217,26 @@ def _reach(kept: KeptRows) -> int:
     return expiry_of(kept.window, 0)
 
 
-def _instant(held: Snapshot, chosen: Collection[KeptRows]) -> int:
+def _instant(held: Snapshot, kept: Collection[KeptRows]) -> int:
     """The watermark of the rows. Raises where they do not have one."""
     clock = held.of(CLOCKS)[0]
-    marks = {watermark_of(clock, k.streams) for k in chosen}
+    marks = {_answered(held, k.vertex, watermark_of(clock, k.streams)) for k in kept}
     if NEVER in marks:
         raise ConfigError("no instant has been answered yet: there is nothing to ask")
     if len(marks) > 1:
         raise UnsupportedError(
-            "the windows asked for belong to queries that go by the time of different streams, so no instant has them "
-            "all; ask for each alone"
+            "the windows asked for belong to queries that go by the time of different streams, or of which one waits, "
+            "so no instant has them all; ask for each alone"
         )
     return marks.pop()
 
 
-def _answer(asked: QueryPlan, chosen: dict[int, KeptRows], held: Snapshot, at: int) -> pa.Table:
+def _answered(held: Snapshot, vertex: str, watermark: int) -> int:
+    """The instants before it are answered: those before the watermark, but where the vertex waits."""
+    return min([watermark, *(s.heads[BEHIND] for s in held.of(vertex).values() if BEHIND in s.heads)])
+
+
+def _answer(asked: QueryPlan, wanted: Mapping[int, Wanted], reads: PaneReads, at: int) -> pa.Table:
     """What the query shows when all rows that live at ``at`` enter its windows then."""
     vertices = tuple(
         replace(v, op=FromThen(v.op.window, v.op.ticks, v.op.options, at)) if isinstance(v.op, TimeWindow) else v
@@ -163,15 +244,10 @@ def _answer(asked: QueryPlan, chosen: dict[int, KeptRows], held: Snapshot, at: i
     )
     pipeline = LocalPipeline(replace(asked, vertices=vertices))
     arrived = {}
-    for number, kept in chosen.items():
-        source = asked.vertices[number].op
-        assert isinstance(source, Source)
-        try:
-            rows, times = _rows(source, kept, held)
-        except NoHistory as e:
-            raise UnsupportedError(f"{e}: a one-time query cannot read them") from e
-        live = np.flatnonzero((times <= at) & (times + _reach(kept) > at))
-        arrived[number] = ship(source, Arrived(rows.take(pa.array(live)), times[live], Header(0, 0, len(live))))
+    for number, want in wanted.items():
+        rows, times = _with_event_time(want, *reads.rows(number))
+        live = np.flatnonzero((times <= at) & (times + _reach(want.kept) > at))
+        arrived[number] = ship(want.source, Arrived(rows.take(pa.array(live)), times[live], Header(0, 0, len(live))))
     domains = len(pipeline.graph.domains)
     times_now = Times((NEVER,) * domains, (at + 1,) * domains, (at,) * len(pipeline.graph.streams))
     (shown,) = pipeline.take_in(arrived, times_now)
@@ -180,22 +256,23 @@ def _answer(asked: QueryPlan, chosen: dict[int, KeptRows], held: Snapshot, at: i
     return shown.select(asked.schema.names)
 
 
-def _rows(source: Source, kept: KeptRows, held: Snapshot) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+def _with_event_time(
+    want: Wanted, rows: pa.RecordBatch, times: NDArray[np.int64]
+) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
     """Rows and event times; a column of event time that is not kept is made of these."""
-    needed, ts = columns_needed(source), source.stream.ts
-    if ts not in needed or ts in kept.columns:
-        return rows_held(source, kept, held)
-    rows, times = rows_held(source, kept, held, needed - {ts})
-    made = source.stream.schema.get(ts)
+    stream = want.source.stream
+    if stream.ts not in columns_needed(want.source) or stream.ts in want.columns:
+        return rows, times
+    made = stream.schema.get(stream.ts)
     assert made is not None
-    column = pa.array(times // source.stream.ts_unit).cast(made.type)
-    columns = [*(rows.column(n) for n in rows.schema.names if n in needed), column]
-    return pa.RecordBatch.from_arrays(columns, names=[*(n for n in rows.schema.names if n in needed), ts]), times
+    column = pa.array(times // stream.ts_unit).cast(made.type)
+    names = [n for n in rows.schema.names if n in want.columns]
+    return pa.RecordBatch.from_arrays([*(rows.column(n) for n in names), column], names=[*names, stream.ts]), times
 
 
-def _notes(chosen: dict[int, KeptRows], at: int) -> tuple[str, ...]:
+def _notes(kept: Sequence[KeptRows], at: int) -> tuple[str, ...]:
     found = []
-    for k in chosen.values():
+    for k in kept:
         since = k.since.watermark
         if since is not None and at - since < _reach(k):
             found.append(f"rows of {k.stream} are held since batch {k.since.batch}: older ones are missing")

@@ -2,34 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import get_args
 
 from muntin.core.errors import ConfigError
 from muntin.dataflow.durable import DurablePlan, newest_before
-from muntin.local.one_time import OneTimeAnswer, one_time
+from muntin.local.one_time import Isolation, OneTimeAnswer, one_time
 from muntin.plan.windows import QueryOptions
 from muntin.spark import files
-from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.checkpoint import Checkpoint, progress_of, read_checkpoint
+from muntin.spark.durable_file import read_plans
+from muntin.spark.readers import holding
 from muntin.spark.snapshots import reading_anew, snapshot_of
+from muntin.state.snapshots import CollectedError, Snapshot
 
 
-def ask_checkpoint(path: str, text: str, options: QueryOptions | None = None) -> OneTimeAnswer:
-    """The answer to a query over the windows that a checkpoint holds, as of its last committed batch.
+def ask_checkpoint(
+    path: str, text: str, options: QueryOptions | None = None, isolation: Isolation = "window"
+) -> OneTimeAnswer:
+    """The answer to a query over the windows that a checkpoint holds: as of its last committed batch when it was asked
+    (isolation ``window``) or when it had been read (``latest``), or with none committed until it answers (``serial``:
+    the run waits before its next commit, for ``spark.readers.HOLD_SECONDS`` at most).
 
-    Needs no JVM, writes nothing and blocks nobody. Raises as ``local.one_time.one_time`` does, ConfigError where there
-    is no checkpoint, and CollectedError where a run overtakes every attempt.
+    Needs no JVM; writes nothing and blocks nobody but under ``serial``. Raises as ``local.one_time.one_time`` does,
+    ConfigError where there is no checkpoint, and CollectedError where a run overtakes every attempt.
     """
+    if isolation not in get_args(Isolation):
+        raise ConfigError(f"isolation is one of {', '.join(get_args(Isolation))}, not {isolation!r}")
 
     def answer(found: Checkpoint, plans: Sequence[DurablePlan]) -> OneTimeAnswer:
         ran = newest_before(plans, found.next_batch)
         if found.query_id is None or ran is None:
             raise ConfigError(f"{path} is no checkpoint of Muntin in which a batch has been committed")
-        told = one_time(text, ran, partial(snapshot_of, found, plans), options)
+        with holding(found.path) if isolation == "serial" else nullcontext():
+            told = one_time(text, ran, _Versions(found, plans, ran), options, isolation)
         return replace(told, committed=_committed(found.path, told.batch))
 
     return reading_anew(path, answer)
+
+
+@dataclass
+class _Versions:
+    """The versions that a run of the plan ``ran`` commits, as a checkpoint has them by and by. ``found``, ``plans``:
+    as they were read last."""
+
+    found: Checkpoint
+    plans: Sequence[DurablePlan]
+    ran: DurablePlan
+
+    def newest(self) -> int:
+        """The last committed batch."""
+        return progress_of(self.found.path).next_batch - 1
+
+    def open(self, vertices: Collection[str]) -> Snapshot | None:
+        """Some vertices after it. Raises CollectedError where other queries run by now."""
+        now = self.newest()
+        if now != self.found.next_batch - 1:
+            self.found, self.plans = read_checkpoint(self.found.path), read_plans(self.found.path)
+            if newest_before(self.plans, self.found.next_batch) != self.ran:
+                raise CollectedError("other queries run by now: what they hold is read anew")
+        return snapshot_of(self.found, self.plans, vertices)
 
 
 def _committed(checkpoint: str, batch: int) -> float | None:

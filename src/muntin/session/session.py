@@ -21,7 +21,7 @@ from muntin.dataflow.explain import Form
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.local.history import fill
-from muntin.local.one_time import OneTimeAnswer
+from muntin.local.one_time import Isolation, OneTimeAnswer
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
@@ -485,20 +485,28 @@ class Session:
         self.late_sink = Sink(format, path, mode, options or {}, foreach_batch)
         return self.late_sink
 
-    def snapshot(self, text: str, checkpoint: str | None = None) -> OneTimeAnswer:
-        """Ask the windows of a running pipeline once, as of its last committed batch, while it goes on.
+    def snapshot(
+        self, text: str, checkpoint: str | None = None, isolation: Isolation = "window"
+    ) -> OneTimeAnswer:
+        """Ask the windows of a running pipeline once, while it goes on.
 
         The text is over windows of time at one instant (``[RANGE ...]`` no longer than those that run, ``[NOW]``, or
         none for all rows that are held), on streams whose rows a join of windows keeps, or a query that shows them.
         ``checkpoint``: another pipeline's (None: of this session's run). The answer has ``rows``, the instant that they
-        are of (``at``), and how old that is. Raises ConfigError where nothing runs or is held yet, and UnsupportedError
-        where what is held does not give the answer exactly.
+        are of (``at``), the ``batch`` whose state it is, and how old that is.
+
+        ``isolation``: ``"window"``, the state after the last batch that was committed when it was asked; ``"latest"``,
+        when it had been read, with what was committed meanwhile; ``"serial"``, no batch is committed until it answers:
+        the run's next commit waits, for 10 seconds at most.
+
+        Raises ConfigError where nothing runs or is held yet, and UnsupportedError where what is held does not give the
+        answer exactly.
         """
         if checkpoint is None:
             if self.running is None:
                 raise ConfigError("there is no run to ask: call start(), or name a checkpoint")
             checkpoint = self.running.made.checkpoint.path
-        return ask_checkpoint(checkpoint, text)
+        return ask_checkpoint(checkpoint, text, isolation=isolation)
 
     def archive(self, path: str, **wanted: Any) -> DataFrame:
         """The live rows of an archive (sink ``"archive"``, ``muntin.archive``) as a batch DataFrame.

@@ -39,6 +39,7 @@ from muntin.spark.outlets import discard, publish
 from muntin.spark.overload import Overload, harvest_counts, interval_of
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
+from muntin.spark.readers import wait_for_readers
 from muntin.spark.sight import describe, levels_text, observed, query_name
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
@@ -340,6 +341,7 @@ class Run:
             _run_whole(letters)
         if not is_whole(self.spec, self.query_id, batch_id):
             raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
+        wait_for_readers(self.made.checkpoint.path)
         for outlet in outlets:
             publish(outlet, batch_id)
         self._after(batch_id, began)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.history import (
+from muntin.scheduling.transactions.history import (
     History,
     Transaction,
     classes,
@@ -17,7 +17,7 @@ from muntin.research.transactions.history import (
     theorem_7_2,
     window_serializable,
 )
-from muntin.research.transactions.scheduler import interleaved
+from muntin.scheduling.transactions.scheduler import interleaved
 
 TEXTS = {
     "a": "rQ1[0] w5[0] c5 w6[1] c6 rQ1[1] rQ1[2] rQ1[3] rQ1[4] cQ1",

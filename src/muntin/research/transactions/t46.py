@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.history import History, latest_window_serializable, of
-from muntin.research.transactions.scheduler import Event, Scheduler, ascending, ttu
+from muntin.scheduling.transactions.history import History, latest_window_serializable, of
+from muntin.scheduling.transactions.scheduler import Event, Scheduler, ascending, ttu
 
 H_E = "rQ1[4] w5[0] c5 rQ1[0] rQ1[3] rQ1[2] w6[1] c6 rQ1[1] cQ1"
 H_F = "rQ1[0] w5[0] c5 rQ1[1] rQ1[2] rQ1[3] w6[1] c6 rQ1[4] cQ1"

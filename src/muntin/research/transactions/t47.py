@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.history import History, classes, of, serial_orders
 from muntin.research.transactions.t45 import TEXTS
+from muntin.scheduling.transactions.history import History, classes, of, serial_orders
 
 H_G = "rQ1[0] w5[0] w6[1] c6 rQ1[1] rQ1[2] rQ1[3] rQ1[4] cQ1 c5"
 H_H = "rQ1[0] rQ1[1] rQ1[2] rQ1[3] w9[4] rQ1[4] cQ1 c9"

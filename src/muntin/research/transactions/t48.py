@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.history import latest_window_serializable
-from muntin.research.transactions.scheduler import Scheduler, ascending, at_random, proof_index, schedule, ttu
+from muntin.scheduling.transactions.history import latest_window_serializable
+from muntin.scheduling.transactions.scheduler import Scheduler, ascending, at_random, proof_index, schedule, ttu
 
 
 def judge(stale: int, committed: int, by_proof: int) -> tuple[Check, ...]:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.scheduler import (
+from muntin.scheduling.transactions.scheduler import (
     Event,
     Order,
     Scheduler,

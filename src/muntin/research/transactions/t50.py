@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.transactions.history import History, commit_order_preserving, latest_window_serializable
-from muntin.research.transactions.scheduler import interleaved
+from muntin.scheduling.transactions.history import History, commit_order_preserving, latest_window_serializable
+from muntin.scheduling.transactions.scheduler import interleaved
 
 
 def judge(at_once: list[History], later: list[History]) -> tuple[Check, ...]:

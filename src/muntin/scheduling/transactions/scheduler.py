@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from muntin.research.transactions.history import History, Op
+from muntin.scheduling.transactions.history import History, Op
 
 Event = tuple[str, int]
 """("update", 0), ("query", its size), or ("step", 0): one read of the oldest query."""
