@@ -39,6 +39,11 @@ _RANKS = (
 )
 _PERCENTILE = "write QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
 _TEXT = "COLLECT(x) gives the values as an array"
+_PATTERNS = (
+    "patterns are joins of windows, a followed by b within 10 minutes being FROM s [RANGE 10 MINUTES] a, s [NOW] b "
+    "WHERE a.k = b.k AND a.v < b.v; not followed within 10 minutes is NOT EXISTS (SELECT * FROM s [RANGE 10 MINUTES] "
+    "...) in a query over s [NOW DELAY 10 MINUTES]"
+)
 _OWN = "register one of your own with session.aggregate(name, ...)"
 
 _BY_NAME: Mapping[str, str] = {
@@ -63,6 +68,7 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(
         ("lag", "lead"), "the rows before are in a window: FIRST(x) over [ROWS 2] is the value before the newest"
     ),
+    "match_recognize": _PATTERNS,
     **dict.fromkeys(("percentile_cont", "percentile_disc"), _PERCENTILE),
     **dict.fromkeys(("quantile_approx",), "answers are exact here: write QUANTILE(x, 0.9)"),
     **dict.fromkeys(("hll",), "answers are exact here: write COUNT(DISTINCT x)"),
@@ -74,6 +80,17 @@ _BY_NAME: Mapping[str, str] = {
     ),
 }  # fmt: skip
 
+_CLAUSES: Mapping[tuple[str, str], str] = {
+    ("emit", "changes"): "a query without SLIDE shows changes, one with SLIDE whole answers; Istream(SELECT ...), "
+    "Dstream( and Rstream( say which",
+    ("emit", "final"): "an answer is shown once, when its instant has passed; slack= of the stream says how late rows "
+    "may be: leave it out",
+    ("for", "system_time"): "a table that changes is joined as it was at each instant: register it with "
+    "session.table(...) and name it in FROM",
+    ("select", "top"): "write ORDER BY ... LIMIT k at the end",
+}
+"""Two words that begin a clause of other dialects, and what to say."""
+
 
 def for_function(name: str) -> str | None:
     """What to write instead of a function that is not here; None where nothing is known."""
@@ -81,11 +98,18 @@ def for_function(name: str) -> str | None:
 
 
 def for_call(texts: Sequence[str]) -> tuple[int, str] | None:
-    """The first call of such a function among the words of a text that does not parse: its number, and the message."""
+    """The first such call or clause among the words of a text that does not parse: its number, and the message."""
     for i, (name, after) in enumerate(pairwise(texts)):
         words = for_function(name) if after == "(" else None
         if words is not None:
             return i, not_here(name, words)
+        clause = _CLAUSES.get((name.lower(), after.lower()))
+        if clause is not None:
+            at = i + (name.lower() == "select")
+            return at, not_here(" ".join(texts[at : i + 2]), clause)
+        if name.lower() in ("range", "rows") and after[:1].isdigit() and "[" not in texts[:i]:
+            window = " ".join(texts[i : i + (2 if name.lower() == "rows" else 3)])
+            return i, f"a window stands in brackets after its stream: write [{window}]"
     return None
 
 
