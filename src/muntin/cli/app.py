@@ -336,6 +336,36 @@ def sql(
             run_on_spark(asked)
 
 
+@app.command()
+def shell(
+    job: JobOption = None,
+    stream: StreamOption = None,
+    table: TableOption = None,
+    parameter: ParameterOption = None,
+    bounds: BoundsOption = None,
+    live: Annotated[
+        str | None, typer.Option(metavar="CHECKPOINT", help="Ask the windows of this pipeline, while it goes on.")
+    ] = None,
+) -> None:
+    """Ask at a prompt, over files or the windows of a pipeline. Statements may come through standard input, too."""
+    with reported():
+        from muntin.cli.shell.commands import Shell
+        from muntin.cli.shell.run import run_shell
+        from muntin.cli.shell.sources import Files, Live
+
+        given = parameters(parameter or [])
+        if live is not None:
+            if job or stream or table or bounds:
+                raise ConfigError("--live goes with --set alone: a checkpoint has streams of its own")
+            asked = Live(live)
+            asked.catalog()
+            run_shell(Shell(asked, parameters=given))
+            return
+        files = Files(Inputs(), QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions())
+        files.add(inputs_of(load_job(job) if job else None, stream or [], table or []))
+        run_shell(Shell(files, parameters=given))
+
+
 def _chosen(runtime: str | None, asked: Asked, of_spark: list[str]) -> str:
     """Where a query runs. Raises ConfigError where it cannot run in this process as it was asked to."""
     if runtime == "spark":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TextIO
 
 import pyarrow as pa
@@ -45,8 +46,16 @@ def needs_spark(inputs: Inputs, session: SessionPart) -> str | None:
     return None
 
 
-def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:
-    """The planned query over its files. Raises QueryError and ConfigError."""
+@dataclass(frozen=True)
+class Opened:
+    """Local inputs: what queries may name, and by name the rows and their schema."""
+
+    catalog: Catalog
+    read: Mapping[str, tuple[Input, Schema]]
+
+
+def open_inputs(inputs: Inputs) -> Opened:
+    """Read what there is to know of local files (of CSV and JSON all). Raises ConfigError."""
     read: dict[str, tuple[Input, Schema]] = {}
     streams: list[Stream] = []
     tables: list[Table] = []
@@ -59,8 +68,13 @@ def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:
     for t in inputs.tables:
         read[t.name] = open_table(t.name, t.path, form_of(t))
         tables.append(Table(t.name, read[t.name][1]))
-    bound = bind(text, Catalog(tuple(streams), tuple(tables)), options)
-    return Replay(plan_query(bound), read)
+    return Opened(Catalog(tuple(streams), tuple(tables)), read)
+
+
+def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:
+    """The planned query over its files. Raises QueryError and ConfigError."""
+    opened = open_inputs(inputs)
+    return Replay(plan_query(bind(text, opened.catalog, options)), opened.read)
 
 
 def first_rows(results: Iterator[pa.Table], plan: QueryPlan, limit: int) -> pa.Table:

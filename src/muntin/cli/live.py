@@ -7,19 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from muntin.cli.show import Format, deliver
+from muntin.core.time import instant_text
 
 if TYPE_CHECKING:
-    from muntin.local.one_time import Isolation
+    from muntin.local.one_time import Isolation, OneTimeAnswer
 
 
-def run_live(
-    checkpoint: str, text: str, isolation: str, form: Format, output: Path | None, limit: int
-) -> None:
+def run_live(checkpoint: str, text: str, isolation: str, form: Format, output: Path | None, limit: int) -> None:
     """Ask, print the rows or write them, and say of which instant they are and how old that is."""
-    from muntin.core.time import instant_text
     from muntin.session.one_time import ask_checkpoint
 
     found = ask_checkpoint(checkpoint, text, isolation=cast("Isolation", isolation))
+    deliver(found.rows, form, output, limit, (when(found), *found.notes))
+
+
+def when(found: OneTimeAnswer) -> str:
+    """Of which instant an answer is, and how old that is."""
     told = f"as of {instant_text(found.at)}, after batch {found.batch}"
     if found.committed is not None:
         told += f", committed {max(time.time() - found.committed, 0):.1f} s ago"
@@ -28,7 +31,7 @@ def run_live(
         told += f"; {_batches(found.caught_up)} committed while it was read, taken up"
     if found.newer:
         told += f"; {_batches(found.newer)} committed since"
-    deliver(found.rows, form, output, limit, (told, *found.notes))
+    return told
 
 
 def _batches(count: int) -> str:

@@ -43,8 +43,16 @@ def show(rows: pa.Table, form: Format, file: TextIO | None = None, title: str | 
             console(out).print(as_table(rows, title))
 
 
-def deliver(rows: pa.Table, form: Format, output: Path | None, limit: int, notes: Iterable[str]) -> None:
+def deliver(
+    rows: pa.Table,
+    form: Format,
+    output: Path | None,
+    limit: int,
+    notes: Iterable[str],
+    more: str = "--limit 0 prints all",
+) -> None:
     """Show the first ``limit`` rows (0: all), or write them to ``output``; then say the notes, and what was left out.
+    ``more``: what shows it.
 
     Raises ConfigError as ``output.write_rows`` does.
     """
@@ -58,7 +66,7 @@ def deliver(rows: pa.Table, form: Format, output: Path | None, limit: int, notes
     for note in notes:
         told(note)
     if len(shown) < len(rows):
-        what = "--limit 0 prints all" if output is None else "without --limit all are written"
+        what = more if output is None else "without --limit all are written"
         told(f"the first {limit} rows; {what}")
 
 

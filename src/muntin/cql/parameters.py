@@ -45,6 +45,11 @@ def with_parameters(text: str, values: Mapping[str, Any]) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def parameters_of(text: str) -> frozenset[str]:
+    """The names of a text's parameters."""
+    return frozenset(name for name, _, _ in _parameters(text))
+
+
 def _parameters(text: str) -> Iterator[tuple[str, int, int]]:
     """Name and place of each: a colon with a word right behind it."""
     try:

@@ -9,7 +9,9 @@ from typing import get_args
 
 from muntin.core.errors import ConfigError
 from muntin.dataflow.durable import DurablePlan, newest_before
-from muntin.local.one_time import Isolation, OneTimeAnswer, one_time
+from muntin.dataflow.history import kept_rows
+from muntin.local.one_time import Isolation, OneTimeAnswer, held_catalog, one_time
+from muntin.plan.catalog import Catalog
 from muntin.plan.windows import QueryOptions
 from muntin.spark import files
 from muntin.spark.checkpoint import Checkpoint, progress_of, read_checkpoint
@@ -17,6 +19,8 @@ from muntin.spark.durable_file import read_plans
 from muntin.spark.readers import holding
 from muntin.spark.snapshots import reading_anew, snapshot_of
 from muntin.state.snapshots import CollectedError, Snapshot
+
+_NO_BATCH = "is no checkpoint of Muntin in which a batch has been committed"
 
 
 def ask_checkpoint(
@@ -35,7 +39,7 @@ def ask_checkpoint(
     def answer(found: Checkpoint, plans: Sequence[DurablePlan]) -> OneTimeAnswer:
         ran = newest_before(plans, found.next_batch)
         if found.query_id is None or ran is None:
-            raise ConfigError(f"{path} is no checkpoint of Muntin in which a batch has been committed")
+            raise ConfigError(f"{path} {_NO_BATCH}")
         with holding(found.path) if isolation == "serial" else nullcontext():
             told = one_time(text, ran, _Versions(found, plans, ran), options, isolation)
         return replace(told, committed=_committed(found.path, told.batch))
@@ -64,6 +68,19 @@ class _Versions:
             if newest_before(self.plans, self.found.next_batch) != self.ran:
                 raise CollectedError("other queries run by now: what they hold is read anew")
         return snapshot_of(self.found, self.plans, vertices)
+
+
+def checkpoint_catalog(path: str) -> Catalog:
+    """The streams of which the windows of a checkpoint hold rows, with the columns that they hold. Raises ConfigError
+    where there is no checkpoint, or no such window."""
+
+    def known(found: Checkpoint, plans: Sequence[DurablePlan]) -> Catalog:
+        ran = newest_before(plans, found.next_batch)
+        if found.query_id is None or ran is None:
+            raise ConfigError(f"{path} {_NO_BATCH}")
+        return held_catalog(ran, kept_rows(ran))
+
+    return reading_anew(path, known)
 
 
 def _committed(checkpoint: str, batch: int) -> float | None:
