@@ -47,6 +47,8 @@ def run(page: Path, text: str, kind: str) -> list[tuple[Block, str, Block | None
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(code, scope)
+            for name in re.findall(r"^def (test_\w+)\(\)", block.body, re.MULTILINE):
+                scope[name]()
         shown = all_blocks[i + 1] if i + 1 < len(all_blocks) and all_blocks[i + 1].info == "text" else None
         found.append((block, out.getvalue(), shown))
     return found
