@@ -3,44 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from muntin.bench import overload
-from muntin.bench.overload import Overloaded, exact_pairs, good, judged, rows_at, run_overload
+from muntin.bench.overload import Overloaded, Sample, fitting, good, held_by_workers, judged, run_overload
+from muntin.bench.overload_rows import LAG, Compared, compared, exact_pairs, rows_at
 from muntin.core.errors import ConfigError
+
+RNG = np.random.default_rng(1)
+KEPT = {n: [rows_at(RNG, n, 1e6 + s, 1.0, 60, 60 * s) for s in range(40)] for n in "lr"}
 
 
 def test_partners_are_older_by_the_lag() -> None:
-    rng = np.random.default_rng(1)
-    kept = {n: [rows_at(rng, n, 1e6 + s, 1.0, 20, 20 * s) for s in range(30)] for n in "lr"}
-    pairs = exact_pairs(kept)
-    at = {n: pa.concat_tables(t).column("ts").cast(pa.int64()).to_numpy() for n, t in kept.items()}
+    left, right = (pa.concat_tables(KEPT[n]) for n in "lr")
+    pairs = exact_pairs(left, right)
+    at = {n: t.column("ts").cast(pa.int64()).to_numpy() for n, t in (("l", left), ("r", right))}
     older = at["l"][pairs.column("a").to_numpy()] - at["r"][pairs.column("b").to_numpy()]
-    assert len(pairs) > 50 and np.median(older) / 1e6 == pytest.approx(overload.LAG, abs=0.5)
+    assert len(pairs) > 50 and np.median(older) / 1e6 == pytest.approx(LAG, abs=0.5)
 
 
-def batch(number: int, share: float) -> tuple[float, SimpleNamespace]:
-    q = SimpleNamespace(share=share)
-    return float(number), SimpleNamespace(queries={"q": q}, state_rows=number, batch=number)
+def test_results_are_compared_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = exact_pairs(*(pa.concat_tables(KEPT[n]) for n in "lr"))
+    old = pa.table({"a": [-9], "b": [1]})
+    half = pairs.slice(0, len(pairs) // 2)
+    for size in (100, 100_000):
+        monkeypatch.setattr("muntin.bench.overload_rows.SLICE", size)
+        assert compared(KEPT, [half, old], None) == Compared(len(half), len(pairs), True)
+        assert not compared(KEPT, [pairs, half], None).subset
+        assert not compared(KEPT, [pa.table({"a": [0], "b": [2399]})], None).subset
+        assert not compared(KEPT, [pa.table({"a": [2400], "b": [2399]})], None).subset
+    early = compared(KEPT, [], round((1e6 + 20) * 1e6))
+    assert early.results == 0 < early.exact < len(pairs)
+
+
+def looks(*lags: float, memory: int = 1 << 20) -> list[Sample]:
+    return [Sample(float(at), lag, 100 + at, memory * (1 + at // 8), 0.75, at) for at, lag in enumerate(lags)]
 
 
 def test_judgement(tmp_path: Path) -> None:
-    exact = pa.table({"a": [1, 2, 3], "b": [1, 2, 3]})
-    part = pa.table({"a": [-9, 2, 3], "b": [1, 2, 3]})
-    found = judged("drop", 3.0, 100, part, exact, [batch(1, 1.0), batch(8, 0.5)], [(1.0, 99.0), (8.0, 4.0)], 10)
+    found = judged("drop", 3.0, 100, Compared(2, 3, True), looks(99, 1, 1, 1, 1, 2, 3, 4, 4, 4, 4), 10)
     assert (found.results, found.exact, found.subset, found.lag, found.lag_bounded) == (2, 3, True, 4.0, True)
-    assert found.shed_share == pytest.approx(1 / 3, abs=1e-3) and found.told == 0.25 and found.state_rows == 8
-    other = judged("drop", 3.0, 100, pa.table({"a": [9], "b": [9]}), exact, [], [], 10)
+    assert found.shed_share == pytest.approx(1 / 3, abs=1e-3) and found.told == 0.25 and found.state_rows == 110
+    assert (found.memory_mb, found.memory_bounded) == (2, False) and "growing" in overload.line(found)
+    assert judged("drop", 3.0, 100, Compared(2, 3, True), looks(*range(11), memory=0), 10).memory_bounded
+    other = judged("drop", 3.0, 100, Compared(1, 3, False), [], 10)
     assert not other.subset and not other.lag_bounded and "not bounded" in overload.line(other)
-    twice = judged("drop", 3.0, 100, pa.concat_tables([exact, exact]), exact, [batch(8, 1.0)], [(8.0, 1.0)], 10)
-    assert not twice.subset
+    assert held_by_workers() >= 0
+    assert fitting((400, 1.0), (800, 4.0), 2.4) == pytest.approx(620, abs=1)
+    assert fitting((400, 2.0), (800, 1.0), 2.4) == 800
 
     def one(policy: str, results: int, lag_bounded: bool = True) -> Overloaded:
-        return Overloaded(policy, 3.0, 1, results, 100, True, 1.0, lag_bounded, 0.1, 0.1, 1, 1)
+        return Overloaded(policy, 3.0, 1, results, 100, True, 1.0, lag_bounded, 0.1, 0.1, 1, 1, True, 1)
 
     runs = [one("never", 10, False), one("drop", 20), one("harvest", 30)]
     assert (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 
@@ -19,7 +18,7 @@ from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.planner import plan_query
 from muntin.engine.harvesting import Learned, added, of_json, to_json
 from muntin.engine.meter import Meter
-from muntin.engine.pace import LEAST, Load, Measured, Pace, shares
+from muntin.engine.pace import LEAST, Load, shares
 from muntin.engine.valve import Valve
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.joins.harvest import PARTS, part_of
@@ -111,39 +110,6 @@ def test_rows_are_shared_out_by_floors_and_priorities() -> None:
     assert shares(0.0, (Load(100, True),)) == (LEAST,)
 
 
-def simulated(rates: list[float], work: float, power: float, fixed: float = 0.3, interval: float = 2.0) -> list[Pace]:
-    """Batches over input of these rates (rows a second while each batch runs); a batch takes ``fixed`` and ``work``
-    seconds for an interval's rows at 100 rows a second, to the power of what is admitted."""
-    pace, found, period = Pace(interval), [], interval
-    for rate in rates:
-        rows = rate * period
-        seconds = fixed + work * (rows * pace.fraction / (100 * interval)) ** power
-        pace = pace.after(Measured(rows, period, pace.fraction, seconds))
-        found.append(pace)
-        period = max(interval, seconds)
-    return found
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0])
-def test_lag_stays_bounded_at_three_times_the_capacity_and_ends_with_it(power: float) -> None:
-    fits = 100 * ((0.8 * 2 - 0.3) / 1.2) ** (1 / power)
-    found = simulated([0.95 * fits] * 5 + [3 * fits] * 40 + [0.9 * fits] * 4, 1.2, power)
-    assert all(p.fraction == 1 for p in found[:5])
-    kept = [p.fraction for p in found[20:45]]
-    assert min(kept) > 0.15 and max(kept) < 0.5
-    assert sum(kept) / len(kept) == pytest.approx(1 / 3, abs=0.08)
-    assert found[46].fraction == 1  # within two batches of the return
-
-
-def test_warm_up_and_empty_batches_are_not_judged() -> None:
-    pace = Pace(1.0).after(Measured(100, 1, 1, 60)).after(Measured(100, 1, 1, 60))
-    assert pace.fraction == 1
-    assert pace.after(Measured(0, 1, 1, 60)).fraction == 1
-    slow = pace.after(Measured(100, 1, 1, 4))
-    assert slow.fraction < 0.1 and slow.capacity < 20
-    assert Pace.of_json(slow.to_json()) == slow and math.isinf(Pace.of_json(Pace(1.0).to_json()).capacity)
-
-
 JOIN3 = (
     "SELECT a.n, b.n AS w, c.n AS x FROM a [RANGE 20 SECONDS], b [RANGE 20 SECONDS], a c [RANGE 20 SECONDS] "
     "WHERE a.k = b.k AND b.k = c.k AND a.v < 500 AND c.v >= 900"
@@ -227,13 +193,3 @@ def test_explain_says_what_may_be_left_out() -> None:
     )
     with pytest.raises(UnsupportedError, match="none of windows of time"):
         plan_query(bind("SELECT k FROM a [RANGE 5 SECONDS]", STREAMS, query_options({"shed": "harvest"})))
-
-
-def test_where_leaving_out_rows_does_not_help_few_are() -> None:
-    pace, period = Pace(1.0), 1.0
-    for _ in range(30):  # a batch takes two intervals whatever it does, and little more with rows
-        rows = 100 * period
-        seconds = 2.0 + 0.001 * rows * pace.fraction
-        pace = pace.after(Measured(rows, period, pace.fraction, seconds))
-        period = max(1.0, seconds)
-    assert pace.fraction > 0.25

@@ -9,16 +9,19 @@ import pytest
 from muntin.core.errors import ConfigError, StoreError
 from muntin.engine.boxes import Scanned, stream_shares
 from muntin.engine.pace import Pace
+from muntin.operators.joins.harvest import PARTS
 from muntin.plan.windows import QueryOptions
 from muntin.spark.overload import (
     KEPT,
     SMALLEST,
+    Admitted,
     Decision,
     HarvestedJoin,
     Overload,
     Policy,
     Traffic,
     count_harvest,
+    exploring_every,
     harvest_counts,
     interval_of,
     newest_decision,
@@ -34,15 +37,17 @@ RULES = {"d": Policy(AB, "drop", 0.2, 0), "n": Policy(AB[:1], "never", 0.0, 0)}
 
 def test_a_decision_is_made_once(tmp_path: Path) -> None:
     store = str(tmp_path)
-    first = Overload(store, RULES, Pace(1.0, fraction=0.75, capacity=10.0), _measured=Traffic({"d": 100, "n": 100}))
+    first = Overload(store, RULES, Pace(1.0, fraction=0.75, sustained=10.0), _measured=Traffic({"d": 100, "n": 100}))
     first.decide(7)
-    assert first.current.of("d") == {"a": pytest.approx(0.5), "b": pytest.approx(0.5)} and first.current.of("n") == {}
-    assert first.answer("d") == pytest.approx(0.25) and first.answer("n") == 1
+    share = pytest.approx(0.5**1.5, abs=0.01)
+    assert first.current.of("d") == {"a": share, "b": share} and first.current.of("n") == {}
+    # of two new rows of a second each, half meet windows of ten seconds of which one has fewer rows
+    assert first.answer("d") == pytest.approx(0.354 * (0.354 + 9) / 10, abs=0.02) and first.answer("n") == 1
     again = Overload(store, RULES, Pace(1.0))
     again.decide(7)
     assert again.current == first.current
     again.resume(8)
-    assert again.pace is not None and (again.pace.fraction, again.pace.capacity) == (0.75, 10.0)
+    assert again.pace is not None and (again.pace.fraction, again.pace.sustained) == (0.75, 10.0)
     once = Overload(store, RULES, None)
     once.resume(8)
     once.decide(8)
@@ -51,25 +56,48 @@ def test_a_decision_is_made_once(tmp_path: Path) -> None:
 
 def test_floors_are_kept(tmp_path: Path) -> None:
     found = Overload(
-        str(tmp_path), RULES, Pace(1.0, fraction=0.01, capacity=1.0), _measured=Traffic({"d": 100, "n": 100})
+        str(tmp_path), RULES, Pace(1.0, fraction=0.01), _measured=Traffic({"d": 100, "n": 100})
     )
     found.decide(0)
     assert found.current.of("d")["a"] == 0.2 and found.current.fractions == {"d": 0.2, "n": 1.0}
 
 
-def test_a_join_harvests_down_to_an_eighth_and_drops_below(tmp_path: Path) -> None:
+def test_a_join_harvests_once_it_is_known_and_drops_where_rows_cost_too_much(tmp_path: Path) -> None:
     rules = {"h": Policy(AB, "harvest", 0.0, 0)}
     joins = {"v": HarvestedJoin(2, ("h",))}
-    found = Overload(str(tmp_path), rules, Pace(1.0, fraction=0.5, capacity=10.0), joins, _measured=Traffic({"h": 100}))
-    found.decide(0)
-    assert found.current.of("h") == {} and found.current.harvest == {"v": {}} and found.current.explored == 0
-    found.pace = Pace(1.0, fraction=SMALLEST / 2, capacity=1.0)
-    found.decide(17)
-    assert found.current.of("h")["a"] == pytest.approx(0.5) and found.current.explored == 1
-    assert found.answer("h") == pytest.approx(0.25)
-    shared = Overload(str(tmp_path / "b"), rules, Pace(1.0, fraction=0.5, capacity=10.0), _measured=Traffic({"h": 100}))
+    found = Overload(str(tmp_path), rules, Pace(1.0, fraction=0.25), joins, _measured=Traffic({"h": 100}))
+    found.decide(0)  # nothing is known of its windows yet: rows are dropped
+    assert found.current.harvest == {"v": {}} and found.current.explored == 0
+    assert found.current.of("h") == {s: pytest.approx(0.25**1.5, rel=0.05) for s in "ab"}
+    counts = {(i, 1 - i, k): (100, 1000, 500 if k == 3 and i else 10) for i in (0, 1) for k in range(PARTS)}
+    found.done(0, 0.0, 0.7, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 9}), {"v": counts})
+    assert found.pace is not None and found.pace.fraction == 0.25
+    found.decide(1)
+    parts = found.current.harvest["v"]
+    assert found.current.of("h") == {} and 3 in parts["1,0"] and len(parts["0,1"]) + len(parts["1,0"]) < PARTS
+    assert 0.2 < found.current.fractions["h"] < 0.35 and 0.4 < found.answer("h") < 0.9
+    found.pace = Pace(1.0, fraction=SMALLEST / 2)
+    found.decide(2)
+    assert found.current.of("h")["a"] == pytest.approx(0.5**1.5, rel=0.2)  # results are work, too
+    shared = Overload(str(tmp_path / "b"), rules, Pace(1.0, fraction=0.5), _measured=Traffic({"h": 100}))
     shared.decide(0)  # its join is another query's, too
-    assert shared.current.of("h") == {"a": 0.5, "b": 0.5} and shared.current.harvest == {}
+    assert shared.current.of("h") == {s: pytest.approx(0.5**1.5) for s in "ab"} and shared.current.harvest == {}
+
+
+def test_looking_into_other_parts_takes_a_share_of_what_can_be_done() -> None:
+    assert [exploring_every(f) for f in (1.0, 0.25, 0.1, 1 / 32)] == [1, 1, 3, 8]
+
+
+def test_windows_hold_what_earlier_batches_admitted() -> None:
+    kept = Admitted((Scanned("a", 10.0), Scanned("b", 20.0)))
+    for _ in range(9):
+        kept.add(5.0, {"a": 0.5, "b": 0.2})
+    assert len(kept.past) <= 5
+    assert kept.held(Scanned("b", 20.0), {"b": 1.0}, 5.0) == pytest.approx(0.25 * 1 + 0.75 * 0.2)
+    assert kept.answer({"a": 0.5, "b": 0.2}, 5.0) == pytest.approx(0.1)
+    mixed = (1.0 * 0.4 + 1.0 * 0.75) / 2  # a new row of a meets b's window, one of b meets a's
+    assert kept.answer({"a": 1.0, "b": 1.0}, 5.0) == pytest.approx(mixed)
+    assert Admitted((Scanned("a", None),)).answer({"a": 0.3}, 1.0) == 0.3
 
 
 def test_a_slow_batch_sheds_and_a_return_restores(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,9 +1,8 @@
 """``muntin bench overload``: what a join gives under several times the load that it has time for, by policy.
 
-Two streams whose partners are some seconds apart, joined by a condition that no index helps (the square of a
-difference), so that work is in looking at pairs, as in Gedik et al. (6.2). Rows come in real time, as files; a batch
-takes all that have come. Each policy gets the same rows; what it gives is compared, by the numbers of the rows, with
-the exact answer, which is computed afterwards in this process.
+Rows come in real time, as files (``overload_rows``); a batch takes all that have come; the workers write the results.
+Each policy gets the same rows; what it gives is compared, by the numbers of the rows, with the exact answer of what it
+had read, which is computed afterwards in this process.
 """
 
 from __future__ import annotations
@@ -14,31 +13,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from muntin.bench.contest import Say
+from muntin.bench.overload_rows import TEXT, WINDOW, Compared, Writer, compared, put, rows_at
 from muntin.core.errors import ConfigError
 from muntin.plan.windows import Shed
 
-WINDOW, LAG, KAPPA, DOMAIN, PERIOD = 20.0, 12.0, 10.0, 1000.0, 50.0
-"""Seconds of both windows; by how much partners in ``r`` are older; deviation of values; values and their period."""
-
-TEXT = (
-    "Istream(SELECT l.n AS a, r.n AS b FROM l [RANGE 20 SECONDS], r [RANGE 20 SECONDS] "
-    "WHERE (l.x - r.x) * (l.x - r.x) <= 1.0)"
-)
-EXACT = TEXT.replace("(l.x - r.x) * (l.x - r.x) <= 1.0", "ABS(l.x - r.x) <= 1.0")
-"""The same condition as one that an index helps."""
-
 INTERVAL = 3.0
-PIECE = 0.5
-"""Seconds from batch to batch, and from file to file."""
+"""Seconds from batch to batch."""
 
 POLICIES: tuple[Shed, ...] = ("never", "drop", "harvest")
 LOADS = (0.5, 1.0, 2.0, 3.0)
@@ -47,10 +35,12 @@ LOADS = (0.5, 1.0, 2.0, 3.0)
 @dataclass(frozen=True)
 class Overloaded:
     """One policy at one load. ``load``: input by what the join has time for; ``rate``: rows a second of each stream;
-    ``results``: pairs that came out while rows came, ``exact``: that there were for the rows that came; ``subset``:
-    whether all of those given are among them; ``lag``: the most seconds that an answer was behind in the second half;
+    ``results``: pairs that came out, ``exact``: that there were for the time that was answered; ``subset``: whether all
+    of those given are among them; ``lag``: the most seconds that an answer was behind in the second half;
     ``lag_bounded``: whether that is within ten intervals; ``shed_share``: 1 - (results / exact); ``told``: what the
-    run's metrics said of it, on average; ``state_rows``: the most rows that were kept."""
+    run's metrics said of it; ``state_rows``: the most rows that were kept, ``memory_mb``: the most that workers held
+    (resident, in the second half; 0 where the system does not tell), ``memory_bounded``: whether neither grew by more
+    than a quarter from the third quarter of the time to the last."""
 
     policy: str
     load: float
@@ -63,56 +53,28 @@ class Overloaded:
     shed_share: float
     told: float
     state_rows: int
+    memory_mb: int
+    memory_bounded: bool
     batches: int
 
 
-def rows_at(rng: np.random.Generator, name: str, since: float, seconds: float, rate: int, first: int) -> pa.Table:
-    """Rows of a stream over some seconds (since 1970): number, value, time."""
-    n = round(seconds * rate)
-    t = since + np.sort(rng.random(n)) * seconds
-    lead = LAG if name == "r" else 0.0  # a row of r shows what a row of l shows LAG seconds later
-    x = np.mod(DOMAIN / PERIOD * (t + lead) + KAPPA * rng.standard_normal(n), DOMAIN)
-    us = pa.array((t * 1e6).astype(np.int64), pa.timestamp("us", "UTC"))
-    return pa.table({"ts": us, "n": np.arange(first, first + n), "x": x})
+@dataclass(frozen=True)
+class Sample:
+    """A look at a run: ``at`` seconds after its begin answers were ``lag`` seconds old; ``state_rows``, ``memory``
+    (bytes): what it held; ``told``: the share that it had given so far, by its own estimate."""
 
-
-@dataclass
-class Writer:
-    """Puts a file of each stream every ``PIECE`` seconds, with the rows of that time."""
-
-    folder: Path
-    rate: int
-    seconds: float
-    kept: dict[str, list[pa.Table]] = field(default_factory=lambda: {"l": [], "r": []})
-
-    def run(self) -> None:
-        """Until all have come."""
-        rng, start, done = np.random.default_rng(1), time.time(), 0
-        for number in range(round(self.seconds / PIECE)):
-            time.sleep(max(0.0, start + (number + 1) * PIECE - time.time()))
-            for name, tables in self.kept.items():
-                table = rows_at(rng, name, start + number * PIECE, PIECE, self.rate, done)
-                put(self.folder / name, number, table)
-                tables.append(table)
-            done += round(PIECE * self.rate)
-
-
-def put(folder: Path, number: int, table: pa.Table) -> None:
-    """A file that appears whole; Spark takes files in the order of their times, which go by their numbers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    hidden = folder / f".{number:06d}"
-    pq.write_table(table, hidden)
-    os.utime(hidden, (1_600_000_000 + number, 1_600_000_000 + number))
-    hidden.rename(folder / f"{number:06d}.parquet")
+    at: float
+    lag: float
+    state_rows: int
+    memory: int
+    told: float
+    batches: int
 
 
 def one(spark: Any, policy: Shed, rate: int, load: float, seconds: float) -> Overloaded:
     """One run over ``seconds`` of input in real time."""
     from muntin.session import Session
 
-    pairs: list[pa.Table] = []
-    seen: list[tuple[float, Any]] = []
-    lags: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         writer = Writer(folder / "in", rate, seconds)
@@ -121,107 +83,137 @@ def one(spark: Any, policy: Shed, rate: int, load: float, seconds: float) -> Ove
             put(folder / "in" / name, -1, rows_at(np.random.default_rng(0), name, time.time() - 1, 1.0, 1, -9))
             schema = spark.read.parquet(str(folder / "in" / name)).schema
             session.stream(name, spark.readStream.schema(schema).parquet(str(folder / "in" / name)))
-        query = session.sql(TEXT, name="q", shed=policy)
-        query.write(foreach_batch=lambda df, batch: pairs.append(df.select("a", "b").toArrow()))
+        session.sql(TEXT, name="q", shed=policy).write("parquet", str(folder / "out"))
         run = session.start(str(folder / "cp"), f"{INTERVAL:g} seconds")
         thread = threading.Thread(target=writer.run, daemon=True)
-        start = time.time()
         thread.start()
-        while time.time() < start + seconds:
-            time.sleep(0.5)
-            found = run.metrics()
-            if found is not None and found.watermark is not None:  # a batch under way makes answers older, too
-                lags.append((time.time() - start, time.time() - found.watermark / 1e6))
-            if found is not None and (not seen or found.batch != seen[-1][1].batch):
-                seen.append((time.time() - start, found))
+        samples = list(_watched(run, seconds))
         thread.join()
         run.stop(timeout=10 * INTERVAL)
-    return judged(policy, load, rate, pa.concat_tables(pairs), exact_pairs(writer.kept), seen, lags, seconds)
+        upto = run.metrics().watermark
+        given = [pq.read_table(p, columns=["a", "b"]) for p in sorted((folder / "out").glob("batch=*/*.parquet"))]
+    return judged(policy, load, rate, compared(writer.kept, given, upto), samples, seconds)
 
 
-def exact_pairs(kept: dict[str, list[pa.Table]]) -> pa.Table:
-    """What a join that has all the time gives."""
-    from muntin import query
+def _watched(run: Any, seconds: float) -> Iterator[Sample]:
+    """A look at a run now and then, while rows come."""
+    start = time.time()
+    while time.time() < start + seconds:
+        time.sleep(0.5)
+        found = run.metrics()
+        if found is not None and found.watermark is not None:  # a batch under way makes answers older, too
+            lag = time.time() - found.watermark / 1e6
+            told = found.answered.get("q", 1.0)
+            yield Sample(time.time() - start, lag, found.state_rows, held_by_workers(), told, found.batches)
 
-    inputs = {name: pa.concat_tables(tables) for name, tables in kept.items()}
-    return query(EXACT, **inputs).select(["a", "b"])
+
+def held_by_workers() -> int:
+    """Bytes that Python workers below this process hold; 0 where the system does not tell."""
+    parents, names = {}, {}
+    for entry in Path("/proc").glob("[0-9]*/stat") if os.path.isdir("/proc/self") else ():
+        try:
+            name, _, rest = entry.read_text().partition(") ")
+        except OSError:  # it has ended
+            continue
+        pid = int(entry.parent.name)
+        parents[pid], names[pid] = int(rest.split()[1]), name.partition("(")[2]
+    total = 0
+    for pid in parents:
+        if names[pid].startswith("python") and pid != os.getpid() and os.getpid() in _above(pid, parents):
+            try:
+                total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            except OSError:
+                continue
+    return total
+
+
+def _above(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    while pid in parents:
+        pid = parents[pid]
+        yield pid
 
 
 def judged(
-    policy: str,
-    load: float,
-    rate: int,
-    given: pa.Table,
-    exact: pa.Table,
-    seen: Sequence[tuple[float, Any]],
-    lags: Sequence[tuple[float, float]],
-    seconds: float,
+    policy: str, load: float, rate: int, found: Compared, samples: Sequence[Sample], seconds: float
 ) -> Overloaded:
-    """Compare; pairs with the rows that were there before are left out. ``lags``: (second, how old answers were)."""
-    mine, all_of_it = (_codes(t) for t in (given, exact))
-    mine = mine[mine >= 0]
-    late = [lag for at, lag in lags if at > seconds / 2]
-    lag = max(late, default=float("inf"))
-    told = [m.queries["q"].share for _, m in seen]
-    part = bool(np.isin(mine, all_of_it).all()) and len(np.unique(mine)) == len(mine)
+    """One line of the benchmark."""
+    third, last = ([s for s in samples if low < s.at / seconds <= high] for low, high in ((0.5, 0.75), (0.75, 2.0)))
+    lag = max((s.lag for s in (*third, *last)), default=float("inf"))
+    bounded = bool(third and last) and all(
+        max(get(s) for s in last) <= 1.25 * max(get(s) for s in third) for get in (_rows, _memory)
+    )
     return Overloaded(
-        policy, load, rate, len(mine), len(all_of_it), part, round(lag, 2), lag <= 10 * INTERVAL,
-        round(1 - len(mine) / max(1, len(all_of_it)), 4), round(1 - float(np.mean(told)), 4) if told else 0.0,
-        max((m.state_rows for _, m in seen), default=0), len(seen),
+        policy, load, rate, found.results, found.exact, found.subset, round(lag, 2), lag <= 10 * INTERVAL,
+        round(1 - found.results / max(1, found.exact), 4), round(1 - (samples[-1].told if samples else 1.0), 4),
+        max(map(_rows, samples), default=0), max(map(_memory, (*third, *last)), default=0) >> 20, bounded,
+        samples[-1].batches if samples else 0,
     )  # fmt: skip
 
 
-def _codes(table: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
-    a, b = (table.column(n).to_numpy().astype(np.int64) for n in ("a", "b"))
-    return np.where((a < 0) | (b < 0), -1, a * (1 << 31) + b)
+def _rows(sample: Sample) -> int:
+    return sample.state_rows
+
+
+def _memory(sample: Sample) -> int:
+    return sample.memory
 
 
 def capacity(spark: Any, say: Say) -> int:
-    """Rows a second of each stream for which the join just has time: work goes with the square of the rate."""
-    rate = 200
+    """Rows a second of each stream for which the join just has time: what a batch takes beside a fixed time goes with
+    the square of the rate."""
+    rate, before = 400, (0, 0.0)
+    room = 0.8 * INTERVAL
     while True:
         begun = time.time()
         seconds = _batch_seconds(spark, rate)
         say(f"{rate} rows/s: a batch takes {seconds:.2f} s of {INTERVAL:g} ({time.time() - begun:.0f} s)")
-        if seconds > 0.5 * INTERVAL or rate > 50_000:
-            return round(rate * (0.8 * INTERVAL / seconds) ** 0.5)
-        rate *= 2
+        if seconds > room or rate > 50_000:
+            return fitting(before, (rate, seconds), room)
+        rate, before = 2 * rate, (rate, seconds)
+
+
+def fitting(one: tuple[int, float], other: tuple[int, float], room: float) -> int:
+    """The rate at which a batch takes ``room`` seconds, by two (rate, seconds)."""
+    each = (other[1] - one[1]) / (other[0] ** 2 - one[0] ** 2)
+    fixed = other[1] - each * other[0] ** 2
+    return round((max(0.1 * room, room - fixed) / each) ** 0.5) if each > 0 else other[0]
 
 
 def _batch_seconds(spark: Any, rate: int) -> float:
     """Seconds of a batch over full windows, rows being there already."""
     from muntin.session import Session
 
-    took: list[float] = []
+    marks = [time.time()]
     with tempfile.TemporaryDirectory() as place:
         folder, rng, start = Path(place), np.random.default_rng(1), 1_700_000_000.0
         batches = round(WINDOW / INTERVAL) + 4
         session = Session(spark, shards=4)
         for name in "lr":
             for b in range(batches):
-                put(folder / name, b, rows_at(rng, name, start + b * INTERVAL, INTERVAL, rate, b * rate))
+                first = b * round(INTERVAL * rate)
+                put(folder / name, b, rows_at(rng, name, start + b * INTERVAL, INTERVAL, rate, first))
             reader = spark.readStream.schema(spark.read.parquet(str(folder / name)).schema)
             session.stream(name, reader.option("maxFilesPerTrigger", 1).parquet(str(folder / name)))
-        marks = [time.time()]
-
-        def note(df: Any, batch: int) -> None:
-            df.select("a", "b").toArrow()
-            marks.append(time.time())
-
-        session.sql(TEXT, name="q").write(foreach_batch=note)
+        session.sql(TEXT, name="q").write("parquet", str(folder / "out"))
         run = session.start(str(folder / "cp"), "available_now")
-        run.await_termination()
-        took = np.diff(marks).tolist()
-    return float(np.median(took[-3:]))
+        done = 0
+        while not run.await_termination(0.02):
+            if (found := run.metrics()) is not None and found.batches > done:
+                marks.append(time.time())
+                done = found.batches
+    return float(np.median(np.diff(marks)[-3:]))
 
 
-def run(say: Say, seconds: float = 60.0, loads: Sequence[float] = LOADS) -> Iterator[Overloaded]:
-    """Every policy at every load, ``seconds`` of input each."""
+def run(
+    say: Say, seconds: float = 60.0, loads: Sequence[float] = LOADS, fits: int = 0
+) -> Iterator[Overloaded]:
+    """Every policy at every load, ``seconds`` of input each. ``fits``: rows a second that the join has time for (0:
+    that is measured)."""
     from muntin.session import local_spark
 
     spark = local_spark(cores="2", memory="3g")
     try:
-        fits = capacity(spark, say)
+        fits = fits or capacity(spark, say)
         say(f"the join has time for {fits} rows/s of each stream; each run lasts {seconds:g} s")
         for load in loads:
             for policy in POLICIES:
@@ -237,7 +229,7 @@ def line(r: Overloaded) -> str:
     return (
         f"load {r.load:g}, {r.policy:8}: {r.results:,} of {r.exact:,} pairs, subset {r.subset}, lag {r.lag:.1f} s"
         f"{'' if r.lag_bounded else ' (not bounded)'}, shed {r.shed_share:.1%} (told {r.told:.1%}), "
-        f"{r.state_rows:,} rows kept"
+        f"{r.state_rows:,} rows kept, {r.memory_mb} MB{'' if r.memory_bounded else ' (growing)'}"
     )
 
 

@@ -70,23 +70,44 @@ class Learned:
         rates = tuple(max(self.origins.get(i, 0.0), 1e-6) for i in m)
         return Problem(rates, rows, (PARTS,) * self.inputs, orders, selectivity, scores, probed)
 
-    def setting(self, fraction: float) -> Setting:
+    @property
+    def knows(self) -> bool:
+        """Whether it is known what parts give."""
+        return len(self.counts) >= KNOWN
+
+    def setting(self, fraction: float, explored: int | None = None) -> Setting:
         """What is read where only this fraction of the full work can be done; everything while too little is known.
-        Parts that gave nothing are left out even where there is time for them: they are looked into in turn."""
-        if fraction >= 1 or len(self.counts) < KNOWN:
+        Parts that gave nothing are left out even where there is time for them: they are looked into in turn.
+        ``explored``: the part that is read in any case."""
+        if fraction >= 1 or not self.knows:
             return Setting({})
         given = self.problem()
         solved = double_sided(given, fraction)
-        work, whole = given.total(given.full)
         gives = {(i, j): self._each(i, j, 2) for i, order in enumerate(given.orders) for j in order}
         parts = {
             (i, j): frozenset(k for k in given.read(solved.counts, i, hop) if gives[i, j][k] > 0)
             for i, order in enumerate(given.orders)
             for hop, j in enumerate(order)
         }
-        read = tuple(tuple(len(parts[i, j]) for j in order) for i, order in enumerate(given.orders))
-        done = given.total(read)[0] / work if work else 1.0
-        return Setting(parts, solved.output / whole if whole else 1.0, min(1.0, done + 1 / PARTS))
+        return Setting(parts, *self._reading(given, parts, explored))
+
+    def _reading(
+        self, given: Problem, parts: Mapping[tuple[int, int], frozenset[int]], explored: int | None
+    ) -> tuple[float, float]:
+        """(share of the results, share of the work) of new rows that read these parts."""
+        extra = frozenset(() if explored is None else (explored,))
+        shares, work, whole = [0.0, 0.0], 0.0, 0.0
+        for i, order in enumerate(given.orders):
+            found = kept = given.rates[i]
+            for j in order:
+                looked, gave = self._each(i, j, 1), self._each(i, j, 2)
+                read = [k for k in range(PARTS) if k in parts[i, j] or k in extra]
+                work += kept * probed(len(read), sum(looked[k] for k in read), sum(gave[k] for k in read))
+                whole += found * probed(PARTS, sum(looked), sum(gave))
+                kept, found = kept * sum(gave[k] for k in read), found * sum(gave)
+            shares[0] += kept
+            shares[1] += found
+        return shares[0] / shares[1] if shares[1] else 1.0, min(1.0, work / whole) if whole else 1.0
 
 
 def added(many: Iterable[Counts]) -> Counts:

@@ -1,23 +1,24 @@
 """How much of its input a pipeline can afford: the throttle of Gedik et al. (GrubJoin, 3) for a machine that works by
 batches, and how the queries share it.
 
-A batch that takes longer than its interval has consumed only a part of what arrived meanwhile. What is remembered is
-not the fraction but the rate of rows that the machine sustains, so a load that falls below it is answered in full with
-the next batch, and one that rises is met before it hurts. All of it is arithmetic on what was measured; time is given.
+A batch that takes longer than its interval has consumed only a part of what arrived meanwhile. The share of the work
+that is done follows what batches take, in proportion as in GrubJoin, with what waits counted in and what a batch costs
+beside its rows counted out; it falls at once and grows by ``boost`` at most. Beside it the rate of rows is remembered
+that was answered in full and in time: a load that falls back to it is answered in full with the next batch. All of it
+is arithmetic on what was measured; time is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from math import inf
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A batch: ``rows`` that arrived (admitted or not) over ``period`` seconds, the admitted ``fraction`` of them, and
-    the ``seconds`` that it took."""
+    """A batch: ``rows`` that arrived (admitted or not) over ``period`` seconds, the ``fraction`` of their work that was
+    done, and the ``seconds`` that it took."""
 
     rows: float
     period: float
@@ -25,92 +26,119 @@ class Measured:
     seconds: float
 
 
-DIFFERS = 1.3
-"""Ratio of the rows of two batches from which their times say what a row costs."""
+KEEP = 0.7
+"""What a batch counts by the next one."""
 
+GUESS = 0.5
+"""What a guess counts beside batches."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Seconds of a batch over the rows of which the work is done: weighted sums over batches. What a batch without rows
+    was thought to take counts as a part of one, so that noise around one point does not turn the line."""
+
+    weight: float = 0.0
+    rows: float = 0.0
+    seconds: float = 0.0
+    squares: float = 0.0
+    products: float = 0.0
+
+    def after(self, rows: float, seconds: float) -> Line:
+        """With one batch more."""
+        old = (self.weight, self.rows, self.seconds, self.squares, self.products)
+        new = (1.0, rows, seconds, rows * rows, rows * seconds)
+        return Line(*(KEEP * o + n for o, n in zip(old, new, strict=True)))
+
+    def fit(self, guess: float) -> tuple[float, float]:
+        """(seconds without rows, seconds a row), both at least 0."""
+        weight, seconds = self.weight + GUESS, self.seconds + GUESS * guess
+        spread = self.squares - self.rows**2 / weight
+        each = max(0.0, (self.products - self.rows * seconds / weight) / spread) if spread > 0 else 0.0
+        return max(0.0, (seconds - each * self.rows) / weight), each
+
+
+ABOUT = 1.05
+"""How much above a rate one may be that is taken for it."""
 
 FALLEN = 0.8
-"""Share of a rate below which it has fallen, so that the capacity may grow at once."""
+"""What is left of a rate that was held for sustained, when it was too much after all."""
+
+RETURN = 10
+"""Batches in which a load that is sustained again may take longer than the interval: windows still hold more."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """``interval``: seconds from batch to batch that are to be kept. ``capacity``: rows a second that an interval has
-    room for (infinite: it was never too much). ``recent``, ``anchor``: (rows admitted, seconds) of the last batch, and
-    of the last one before it that admitted more or fewer.
+    """``interval``: seconds from batch to batch that are to be kept. ``fraction``: of its work, that the next batch is
+    to do. ``sustained``: the highest rate of rows (a second) that was answered in full and in time. ``line``: what
+    batches took.
 
-    ``boost``: by which the capacity may grow from one adaptation to the next. ``headroom``: part of the interval that a
-    batch may take. ``every``: batches between two adaptations. ``warm``: batches that are not judged, since compilers
-    and workers start in them. ``rate``: of rows that came last, a second.
+    ``boost``: by which the work may grow from one batch to the next. ``headroom``: part of the interval that a batch
+    is to take where work is left out. ``burst``: intervals that a batch may take when a sustained rate returns;
+    ``returning``: how many more may. ``warm``: batches that are not judged, since compilers and workers start in them.
     """
 
     interval: float
-    capacity: float = inf
-    recent: tuple[float, float] | None = None
-    anchor: tuple[float, float] | None = None
-    boost: float = 1.25
+    fraction: float = 1.0
+    sustained: float = 0.0
+    line: Line = field(default_factory=Line)
+    fixed: float | None = None
+    boost: float = 1.5
     headroom: float = 0.8
-    every: int = 1
+    burst: float = 5.0
+    returning: int = 0
     warm: int = 2
     batches: int = 0
-    fraction: float = 1.0
-    rate: float = 0.0
 
     def after(self, batch: Measured) -> Pace:
-        """With what a batch showed, and the fraction that the next one should admit."""
+        """With what a batch showed, and the fraction that the next one should do."""
         pace = replace(self, batches=self.batches + 1)
         if pace.batches <= self.warm or batch.rows <= 0 or batch.period <= 0:
             return pace
-        admitted, rate = batch.rows * batch.fraction, batch.rows / batch.period
-        fallen = rate < FALLEN * self.rate
-        recent = self.recent
-        if fallen or rate * FALLEN > self.rate:  # a join's row costs otherwise at another rate
-            pace, recent = replace(pace, anchor=None), None
-        if recent is not None and _differ(recent[0], admitted):
-            pace = replace(pace, anchor=recent)
-        pace = replace(pace, recent=(admitted, batch.seconds))
-        rows, helps = pace._affordable(admitted, batch.seconds)
-        over, capacity = batch.seconds > self.headroom * self.interval, self.capacity
-        if over and helps:
-            capacity = min(rows, admitted) / self.interval
-        elif batch.fraction < 1:
-            capacity = rows / self.interval if fallen else min(rows / self.interval, self.boost * capacity)
-        elif rate > capacity:
-            capacity = rate
-        fraction = min(1.0, capacity * self.interval / (rate * max(self.interval, batch.seconds)))
-        if pace.batches % self.every and not over:
-            fraction = self.fraction
-        return replace(pace, capacity=capacity, fraction=fraction, rate=rate)
+        rate, done = batch.rows / batch.period, batch.rows * batch.fraction
+        coming = rate * max(self.interval, batch.seconds)
+        line = self.line.after(done, batch.seconds)
+        pace = replace(pace, line=line, fixed=line.fit(self.beside)[0])
+        late = batch.seconds > self.interval
+        if batch.fraction >= 1 and not late:
+            return replace(pace, fraction=1.0, sustained=max(self.sustained, rate), returning=0)
+        if batch.fraction >= 1 and not self.returning:
+            pace = replace(pace, sustained=min(self.sustained, FALLEN * rate))
+        affordable, whole = pace._affordable(done, batch.seconds, coming)
+        if rate <= ABOUT * pace.sustained and whole <= self.burst * self.interval:
+            left = self.returning - 1 if batch.fraction >= 1 else RETURN
+            return replace(pace, fraction=1.0, returning=left)
+        return replace(pace, fraction=min(1.0, affordable / coming), returning=0)
 
-    def _affordable(self, admitted: float, seconds: float) -> tuple[float, bool]:
-        """(rows that a batch has time for, whether leaving out rows helps): not where a batch takes longer than the
-        interval whatever it admits; then those that make it a quarter longer."""
+    @property
+    def beside(self) -> float:
+        """Seconds of a batch without rows, as far as is known."""
+        return self.interval / 4 if self.fixed is None else self.fixed
+
+    def _affordable(self, done: float, seconds: float, coming: float) -> tuple[float, float]:
+        """(rows whose work a batch has time for, seconds of one that does the work of all that are coming).
+
+        Where a batch takes longer whatever it does, leaving out rows does not help: then those that make it a quarter
+        longer.
+        """
         room = self.headroom * self.interval
-        if self.anchor is not None and _differ(self.anchor[0], admitted):
-            each = (seconds - self.anchor[1]) / (admitted - self.anchor[0])
-            fixed = seconds - each * admitted
-            if each > 0 and fixed >= room:
-                return fixed / 4 / each, False
-            if each > 0:
-                fixed = max(0.0, fixed)
-                return (room - fixed) * admitted / max(seconds - fixed, 1e-9), True
-        fixed = min(seconds, self.interval / 4)
-        return (room - fixed) * admitted / max(seconds - fixed, 1e-3), True
+        fixed, each = self.line.fit(self.beside)
+        took = (seconds + fixed + each * done) / 2  # a single batch may be an accident
+        beside = min(fixed, 0.9 * took)
+        whole = beside + (took - beside) * coming / done
+        if fixed >= room:
+            return min(self.boost * done, max(done, fixed / 4 / each) if each else done), whole
+        return min(self.boost * done, (room - beside) / (took - beside) * done), whole
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return {k: (None if v == inf else v) for k, v in asdict(self).items()}
+        return asdict(self)
 
     @staticmethod
     def of_json(value: Mapping[str, Any]) -> Pace:
         """What ``to_json`` made."""
-        capacity = inf if value["capacity"] is None else value["capacity"]
-        points = {k: None if value[k] is None else (value[k][0], value[k][1]) for k in ("recent", "anchor")}
-        return Pace(**{**value, **points, "capacity": capacity})
-
-
-def _differ(one: float, other: float) -> bool:
-    return max(one, other) > DIFFERS * max(min(one, other), 1.0)
+        return Pace(**{**value, "line": Line(**value["line"])})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from muntin.dataflow.durable import Since
 from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Times
 from muntin.engine.losses import lost_text
+from muntin.engine.pace import LEAST
 from muntin.spark.counts import Report, VertexCounts, since_then, summed
 
 log = logging.getLogger("muntin")
@@ -78,13 +79,20 @@ class RunMetrics(Metrics):
     since the run began (a restart begins at 0); the rest is as of the last batch. State that queries share counts once,
     ``watermark`` is what all of them have answered, ``lag``, ``lateness`` and ``waited`` are the greatest, ``since``
     the latest. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it).
-    ``vertices``: by the vertex's id (EXPLAIN shows it) what it did and holds.
+    ``vertices``: by the vertex's id (EXPLAIN shows it) what it did and holds. ``given``: by query its results, and how
+    many it is estimated to have had if nothing had been left out.
     """
 
     batches: int = 0
     overdue: int = 0
     queries: Mapping[str, Metrics] = field(default_factory=dict)
     vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
+    given: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> dict[str, float]:
+        """By query, the estimated share of its full answer that it has given since the run began."""
+        return {name: min(1.0, results / full) if full else 1.0 for name, (results, full) in self.given.items()}
 
 
 def add_to(into: dict[str, int], more: Mapping[str, int]) -> None:
@@ -187,7 +195,16 @@ def add_up(
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
         vertices=since_then(base.vertices, vertices or {}),
+        given=_given(base.given, queries),
     )
+
+
+def _given(before: Mapping[str, tuple[int, float]], queries: Mapping[str, Metrics]) -> dict[str, tuple[int, float]]:
+    found = {}
+    for name, m in queries.items():
+        results, full = before.get(name, (0, 0.0))
+        found[name] = (results + m.results, full + m.results / max(m.share, LEAST))
+    return found
 
 
 def _mark_of(metrics: Metrics) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -148,7 +149,7 @@ class Traffic:
     results: Mapping[str, float] = field(default_factory=dict)
 
 
-SMALLEST = 0.125
+SMALLEST = 1 / 32
 """Fraction of a join's work below which rows are dropped, too: taking a row in costs something, whatever it meets."""
 
 
@@ -193,6 +194,59 @@ _HARVEST = "harvest"
 """First word of these names in a report."""
 
 
+WINDOWS_TOO = 1.5
+"""Power of the share of rows that the work of a join is taken for: more than the share, since its windows get thinner,
+and less than its square, since that takes as long as they are."""
+
+
+EXPLORING = 0.25
+"""Share of a join's work that goes into parts of its windows which are read to know what they would give."""
+
+
+def exploring_every(fraction: float) -> int:
+    """In every how many batches a part that is not chosen is read, where this fraction of the work can be done."""
+    return max(1, math.ceil(1 / (PARTS * EXPLORING * fraction)))
+
+
+@dataclass
+class Admitted:
+    """What share of the rows in its windows a query has admitted: ``past``, of batches, (seconds, share by stream),
+    newest last."""
+
+    scans: tuple[Scanned, ...]
+    past: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
+
+    def add(self, period: float, shares: Mapping[str, float]) -> None:
+        """A batch of rows that came over ``period`` seconds."""
+        self.past.append((period, shares))
+        while len(self.past) > 1 and sum(p for p, _ in self.past[1:]) >= self._longest:
+            del self.past[0]
+
+    @property
+    def _longest(self) -> float:
+        return max((s.span or 0.0 for s in self.scans), default=0.0)
+
+    def held(self, scan: Scanned, own: Mapping[str, float], period: float) -> float:
+        """The share of the rows in a window, after a batch that admits its ``own``."""
+        if not scan.span:
+            return own.get(scan.stream, 1.0)
+        left, total = scan.span, 0.0
+        for seconds, then in ((period, own), *reversed(self.past)):
+            part = min(left, seconds)
+            total += part * then.get(scan.stream, 1.0)
+            left -= part
+        return (total + left) / scan.span
+
+    def answer(self, own: Mapping[str, float], period: float) -> float:
+        """The share of the results of a batch: each has a new row, and others from the windows; averaged over which
+        stream the new one is of."""
+        windows = [self.held(s, own, period) for s in self.scans]
+        each = [
+            own.get(s.stream, 1.0) * prod(w for j, w in enumerate(windows) if j != i) for i, s in enumerate(self.scans)
+        ]
+        return sum(each) / len(each) if each else 1.0
+
+
 @dataclass
 class Overload:
     """The driver's side of one run. ``pace``: None where nothing may be shed; ``joins``: by id, those that harvest."""
@@ -204,13 +258,14 @@ class Overload:
     learned: dict[str, Learned] = field(default_factory=dict)
     current: Decision = field(default_factory=Decision)
     _measured: Traffic = field(default_factory=Traffic)
+    _admitted: dict[str, Admitted] = field(default_factory=dict)
     _before: float | None = None
 
     def resume(self, next_batch: int) -> None:
         """Go on with the pace that the last batch left."""
         if self.pace is not None and (last := newest_decision(self.store, next_batch)) is not None and last.pace:
             known = Pace.of_json(last.pace)
-            self.pace = Pace(self.pace.interval, known.capacity, fraction=known.fraction)
+            self.pace = Pace(self.pace.interval, known.fraction, known.sustained)
 
     def decide(self, batch: int) -> None:
         """Before the tasks of a batch run: what was decided for it already, else by what was measured so far."""
@@ -222,30 +277,41 @@ class Overload:
 
     def _decided(self, batch: int, pace: Pace) -> Decision:
         fractions = self._fractions(pace.fraction)
+        learned = {id: self.learned.setdefault(id, Learned(join.inputs)) for id, join in self.joins.items()}
+        harvesting = {user for id, join in self.joins.items() if learned[id].knows for user in join.users}
         admitted: dict[str, dict[str, float]] = {}
-        answers = dict.fromkeys(self.policies, 1.0)
-        harvesting = {user for join in self.joins.values() for user in join.users}
+        answers, dropping = dict.fromkeys(self.policies, 1.0), dict.fromkeys(self.policies, 1.0)
         for signature, policy in self.policies.items():
-            fraction = fractions[signature]
-            # one whose joins are others', too, can only drop
-            share = min(1.0, fraction / SMALLEST) if signature in harvesting else fraction
-            if policy.sheds and share < 1:
+            if policy.sheds:  # one whose joins are others', too, or are not known yet, can only drop
+                part = fractions[signature] / (SMALLEST if signature in harvesting else 1.0)
+                dropping[signature] = min(1.0, part)
                 floor = 0.0 if signature in harvesting else policy.floor
-                results = self._measured.results.get(signature, 0.0)
-                own = stream_shares(policy.scans, self._measured.rates, results, share, floor)
-                admitted[signature] = own
-                answers[signature] = prod(own[s] for s in policy.streams)
-        harvest, done = {}, dict[str, float]()
+                own = self._boxes(signature, dropping[signature], floor)
+                admitted |= {signature: own} if min(own.values()) < 1 else {}
+                kept = self._admitted.setdefault(signature, Admitted(policy.scans))
+                answers[signature] = kept.answer(own, pace.interval)
+        harvest, done, explored = {}, dict[str, float](), None
         for id, join in self.joins.items():
             fraction = max(SMALLEST, *(fractions[u] for u in join.users))
-            setting = self.learned.setdefault(id, Learned(join.inputs)).setting(fraction)
+            if batch % exploring_every(fraction) == 0:
+                explored = batch // exploring_every(fraction) % PARTS
+            setting = learned[id].setting(fraction, explored)
             harvest[id] = to_json(setting.parts)
             for user in join.users:
                 answers[user] *= setting.share
                 done[user] = max(done.get(user, 0.0), setting.work)
         for user, work in done.items():  # what is really done may be less than there is time for, or more
-            fractions[user] = work * max(admitted.get(user, {"": 1.0}).values())
-        return Decision(admitted, pace.to_json(), harvest, batch % PARTS, fractions, answers)
+            fractions[user] = work * dropping[user]
+        return Decision(admitted, pace.to_json(), harvest, explored, fractions, answers)
+
+    def _boxes(self, signature: str, share: float, floor: float) -> dict[str, float]:
+        """The share of each stream that a query admits, so that about this share of its work is left."""
+        policy = self.policies[signature]
+        if share >= 1:
+            return dict.fromkeys(policy.streams, 1.0)
+        work = share if len(policy.streams) < 2 else share**WINDOWS_TOO
+        results = self._measured.results.get(signature, 0.0)
+        return stream_shares(policy.scans, self._measured.rates, results, work, floor)
 
     def _fractions(self, fraction: float) -> dict[str, float]:
         """How much of its work each query does."""
@@ -277,6 +343,8 @@ class Overload:
         period = self.pace.interval if before is None else began - before
         full = {s: n / max(self.answer(s), 1e-3) / period for s, n in traffic.results.items()}
         self._measured = Traffic(rows, {s: n / period for s, n in traffic.rates.items()}, full)
+        for signature, past in self._admitted.items():
+            past.add(period, self.current.of(signature))
         was = self.pace.fraction
         self.pace = self.pace.after(Measured(whole, period, kept / whole if whole else 1.0, ended - began))
         if self.pace.fraction < 1 <= was:

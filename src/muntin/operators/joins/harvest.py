@@ -3,7 +3,7 @@
 A window is divided into ``PARTS`` logical basic windows by age; a chunk belongs to the part that its middle has, seen
 from the middle of the new rows. Chunks of parts that are not chosen are not opened. What is found is a part of the
 exact result, and the same whenever a batch runs: which chunks there are, and which rows are new, is settled before it.
-What each part gave is counted: the driver learns from it (``engine.harvesting``). In each batch one part more is read,
+What each part gave is counted: the driver learns from it (``engine.harvesting``). Now and then one part more is read,
 another one each time, so that what is never chosen is known, too.
 """
 
