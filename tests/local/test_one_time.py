@@ -98,7 +98,7 @@ def test_the_answer_is_that_of_the_instant(text: str) -> None:
         ([SHOWN], "Istream(SELECT k FROM A [RANGE 5 SECONDS])", "leave out Istream"),
         ([SHOWN + " WHERE j = 2"], "SELECT k FROM A [RANGE 5 SECONDS]", "the condition that its rows passed"),
         ([SHOWN, SHOWN.replace("FROM A", "FROM B")], "SELECT A.k FROM A [NOW], B [NOW]", "by the time of different"),
-        (["SELECT COUNT(*) AS n FROM A [RANGE 9 SECONDS]"], "SELECT COUNT(*) AS n FROM A [NOW]", "no vertex"),
+        (["SELECT COUNT(*) AS n FROM A [RANGE 9 SECONDS]"], "SELECT COUNT(*) AS n FROM A [NOW]", "no query that runs"),
         ([SHOWN], "SELECT k FROM B [RANGE 5 SECONDS]", "B"),
     ],
 )

@@ -92,9 +92,15 @@ class DurablePlan:
 
     def readable(self) -> Iterator[QueryPlan]:
         """The plans of its queries; of another release's, those that this one can read."""
-        for query in self.queries.values():
+        yield from self.named().values()
+
+    def named(self) -> dict[str, QueryPlan]:
+        """The same by name."""
+        found = {}
+        for name, query in self.queries.items():
             with suppress(StoreError):
-                yield decode(query.plan)
+                found[name] = decode(query.plan)
+        return found
 
     def filling(self, name: str) -> Since:
         """Since when the youngest state of a query fills."""

@@ -7,7 +7,7 @@ rows keep of plain RANGE windows, read from a snapshot, so the pipeline does not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from muntin.core.errors import ConfigError, UnsupportedError
 from muntin.core.schema import Schema
-from muntin.core.time import NEVER
+from muntin.core.time import ALWAYS, NEVER, instant_text
 from muntin.core.watermark import Header, SourceClock
 from muntin.cql.binder import bind
 from muntin.cql.durations import format_duration
@@ -27,14 +27,15 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.history import KeptRows, columns_needed, kept_rows
 from muntin.dataflow.planner import plan_query
 from muntin.engine.clocks import CLOCKS, Times
-from muntin.engine.deferral import BEHIND
 from muntin.engine.source import Arrived, ship
-from muntin.local.history import FromThen, expiry_of, watermark_of
+from muntin.local.contents import Running, Untold
+from muntin.local.history import FromThen, expiry_of
+from muntin.local.marks import answered_before
 from muntin.local.pane_reads import PaneReads, Versions, Wanted
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
-from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.plan.exprs import conjuncts
 from muntin.plan.windows import Now, QueryOptions, Range, Unbounded
 from muntin.state.snapshots import Snapshot
@@ -80,8 +81,8 @@ def one_time(
     options: QueryOptions | None = None,
     isolation: Isolation = "window",
 ) -> OneTimeAnswer:
-    """The answer to a query over windows that the vertices of ``plan`` keep. A stream without a window in the text is
-    all that is held of it.
+    """The answer to a query over windows that the vertices of ``plan`` keep, and over what its queries show, under
+    their names. A stream without a window in the text is all that is held of it.
 
     Under ``serial`` the caller sees to it that batches wait; one that was committed all the same has the query begin
     anew. Under ``latest`` the state is that of the newest version once all of it is read; it is worked out anew where
@@ -112,63 +113,98 @@ def one_time(
 
 @dataclass(frozen=True)
 class _Question:
-    """A query over what vertices keep: its plan, and by number of its sources what they read."""
+    """A query over what vertices keep: its plan, and by number of its sources what they read of windows (``wanted``)
+    and the running queries whose answers they read (``tables``)."""
 
     asked: QueryPlan
     wanted: Mapping[int, Wanted]
+    tables: Mapping[int, str]
+    running: Running
 
     @staticmethod
     def of(text: str, plan: DurablePlan, options: QueryOptions) -> _Question:
-        kept = kept_rows(plan)
-        bound = bind(text, held_catalog(plan, kept), options)
+        kept, running = kept_rows(plan), Running.of(plan)
+        catalog = held_catalog(plan, kept, running)
+        bound = bind(text, catalog, options)
         if bound.root.kind not in ("changes", "rstream"):
             raise UnsupportedError("a one-time query shows an answer, not what changes: leave out Istream and Dstream")
         asked = plan_query(bound)
         _plain_windows(asked)
-        wanted = {}
+        wanted, tables = {}, {}
         for number, vertex in enumerate(asked.vertices):
-            if isinstance(vertex.op, Source):
-                serving = _serving(vertex.op, asked, number, kept)
+            if isinstance(vertex.op, Source) and vertex.op.stream.static:
+                tables[number] = vertex.op.stream.name
+            elif isinstance(vertex.op, Source):
+                serving = _serving(vertex.op, asked, number, kept, catalog)
                 columns = columns_needed(vertex.op) & serving.columns.keys()
                 wanted[number] = Wanted(vertex.op, serving, frozenset(columns))
-        return _Question(asked, wanted)
+        return _Question(asked, wanted, tables, running)
 
     def opened(self, versions: Versions) -> Snapshot:
         """The newest version."""
-        held = versions.open({w.kept.vertex for w in self.wanted.values()} | {CLOCKS})
+        below = (self.running.vertices(n) for n in self.tables.values())
+        held = versions.open({w.kept.vertex for w in self.wanted.values()}.union(*below) | {CLOCKS})
         if held is None:
             raise ConfigError("no batch has been committed yet: there is nothing to ask")
-        _instant(held, [w.kept for w in self.wanted.values()])  # before anything is read
+        self._instant(held)  # before anything is read
         return held
 
     def answered(self, held: Snapshot, reads: PaneReads) -> OneTimeAnswer:
         """The answer over what was read of a version."""
-        kept = [w.kept for w in self.wanted.values()]
-        at = _instant(held, kept) - 1
-        rows = _answer(self.asked, self.wanted, reads, at)
+        kept, streams = [w.kept for w in self.wanted.values()], {w.kept.stream for w in self.wanted.values()}
+        at = self._instant(held) - 1
+        shown = {n: self._shown(name, held) for n, name in self.tables.items()}
+        rows = _answer(self, reads, {n: rows for n, (rows, _) in shown.items()}, at)
+        instants = {self.tables[n]: instant for n, (_, instant) in shown.items()}
+        if instants and not kept:
+            at = max(instants.values())
+        for name in instants:
+            streams |= {s.name for s in self.running.plans[name].streams if not (s.static or s.silent)}
         clocks = held.of(CLOCKS)[0].heads.get("clocks", {})
-        newest = [SourceClock(**clocks[k.stream]).top_ts for k in kept if k.stream in clocks]
+        newest = [SourceClock(**clocks[s]).top_ts for s in streams if s in clocks]
         behind = max([t - at for t in newest if t != NEVER], default=0)
         counts = {"caught_up": reads.caught_up, "again": reads.again}
-        return OneTimeAnswer(rows, at, held.version, behind, notes=_notes(kept, at), **counts)
+        earlier = tuple(f"{n} is as of {instant_text(t)}" for n, t in instants.items() if t != at)
+        return OneTimeAnswer(rows, at, held.version, behind, notes=(*_notes(kept, at), *earlier), **counts)
+
+    def _shown(self, name: str, held: Snapshot) -> tuple[pa.RecordBatch, int]:
+        """What a running query shows, and the instant that it is of."""
+        try:
+            return self.running.answer(name, held)
+        except Untold as e:
+            raise UnsupportedError(
+                f"what query {name} shows is not held as a whole: {e}; its results go to its sink, and the rows that "
+                "windows keep can be asked by the names of the streams"
+            ) from e
+
+    def _instant(self, held: Snapshot) -> int:
+        """The watermark of all that is asked for. Raises where there is not one."""
+        marks = {answered_before(held, w.kept.vertex, w.kept.streams) for w in self.wanted.values()}
+        marks |= {self.running.mark(n, held) for n in self.tables.values()}
+        if NEVER in marks:
+            raise ConfigError("no instant has been answered yet: there is nothing to ask")
+        if len(marks) > 1:
+            raise UnsupportedError(
+                "what is asked for belongs to queries that go by the time of different streams, or of which one waits, "
+                "so no instant has it all; ask for each alone"
+            )
+        return marks.pop()
 
 
-def held_catalog(plan: DurablePlan, kept: Sequence[KeptRows]) -> Catalog:
-    """The streams of which rows are kept, with the columns that are. Raises ConfigError where there are none."""
+def held_catalog(plan: DurablePlan, kept: Sequence[KeptRows], running: Running) -> Catalog:
+    """The streams, with the columns of which rows are kept (where none are: with all), and the running queries as
+    tables, but those that are called as a stream is."""
     streams: dict[str, Stream] = {}
     for graph in plan.readable():
         for s in graph.streams:
             names = {n for k in kept if k.stream == s.name for n in k.columns}
-            if names:
-                schema = Schema(tuple(f for f in s.schema if f.name in names or f.name == s.ts))
-                order = streams[s.name].order if s.name in streams else len(streams)
+            schema = Schema(tuple(f for f in s.schema if not names or f.name in names or f.name == s.ts))
+            order = streams[s.name].order if s.name in streams else len(streams)
+            if not s.static:
                 streams[s.name] = replace(s, schema=schema, order=order, slack=0, idle_after=None, sample=None)
-    if not streams:
-        raise ConfigError(
-            "no vertex of this checkpoint keeps rows of a plain RANGE window: a join of windows does, and a query that "
-            "shows its rows without SLIDE"
-        )
-    return Catalog(tuple(streams.values()))
+    taken = {n.lower() for n in streams}
+    tables = tuple(Table(n, schema) for n, schema in running.tables.items() if n.lower() not in taken)
+    return Catalog(tuple(streams.values()), tables)
 
 
 def _plain_windows(asked: QueryPlan) -> None:
@@ -183,12 +219,21 @@ def _plain_windows(asked: QueryPlan) -> None:
             )
 
 
-def _serving(source: Source, asked: QueryPlan, number: int, kept: Sequence[KeptRows]) -> KeptRows:
+def _serving(
+    source: Source, asked: QueryPlan, number: int, kept: Sequence[KeptRows], catalog: Catalog
+) -> KeptRows:
     """The kept rows that have all columns and rows that a source asks for; of several those kept longest."""
     name, needed = source.stream.name, columns_needed(source)
     own = [k for k in kept if k.stream == name]
     made = {source.stream.ts} if _can_make(source.stream) else set()
     able = [k for k in own if needed <= {*k.columns, *made} and k.keep <= frozenset(conjuncts(source.keep))]
+    if not own:
+        tables = ", ".join(f"{t.name} ({', '.join(t.schema.names)})" for t in catalog.tables)
+        raise UnsupportedError(
+            f"no query that runs keeps the rows of {name} (a join of plain RANGE windows does, and one that shows its "
+            "rows without SLIDE), they hold groups, partials or values; ask what these show, by name: "
+            f"{tables or 'nothing is there'}"
+        )
     if not able:
         columns = sorted({c for k in own for c in k.columns})
         filters = ", or with the condition that its rows passed" if any(k.keep for k in own) else ""
@@ -217,43 +262,40 @@ def _reach(kept: KeptRows) -> int:
     return expiry_of(kept.window, 0)
 
 
-def _instant(held: Snapshot, kept: Collection[KeptRows]) -> int:
-    """The watermark of the rows. Raises where they do not have one."""
-    clock = held.of(CLOCKS)[0]
-    marks = {_answered(held, k.vertex, watermark_of(clock, k.streams)) for k in kept}
-    if NEVER in marks:
-        raise ConfigError("no instant has been answered yet: there is nothing to ask")
-    if len(marks) > 1:
-        raise UnsupportedError(
-            "the windows asked for belong to queries that go by the time of different streams, or of which one waits, "
-            "so no instant has them all; ask for each alone"
-        )
-    return marks.pop()
-
-
-def _answered(held: Snapshot, vertex: str, watermark: int) -> int:
-    """The instants before it are answered: those before the watermark, but where the vertex waits."""
-    return min([watermark, *(s.heads[BEHIND] for s in held.of(vertex).values() if BEHIND in s.heads)])
-
-
-def _answer(asked: QueryPlan, wanted: Mapping[int, Wanted], reads: PaneReads, at: int) -> pa.Table:
-    """What the query shows when all rows that live at ``at`` enter its windows then."""
+def _answer(
+    question: _Question, reads: PaneReads, tables: Mapping[int, pa.RecordBatch], at: int
+) -> pa.Table:
+    """What the query shows when all rows that live at ``at`` enter its windows then. ``tables``: rows by source."""
+    asked = question.asked
     vertices = tuple(
         replace(v, op=FromThen(v.op.window, v.op.ticks, v.op.options, at)) if isinstance(v.op, TimeWindow) else v
         for v in asked.vertices
     )
     pipeline = LocalPipeline(replace(asked, vertices=vertices))
     arrived = {}
-    for number, want in wanted.items():
+    for number, want in question.wanted.items():
         rows, times = _with_event_time(want, *reads.rows(number))
         live = np.flatnonzero((times <= at) & (times + _reach(want.kept) > at))
         arrived[number] = ship(want.source, Arrived(rows.take(pa.array(live)), times[live], Header(0, 0, len(live))))
+    for number, rows in tables.items():
+        source = asked.vertices[number].op
+        assert isinstance(source, Source)
+        arrived[number] = ship(source, _as_updates(source.stream, rows))
     domains = len(pipeline.graph.domains)
     times_now = Times((NEVER,) * domains, (at + 1,) * domains, (at,) * len(pipeline.graph.streams))
     (shown,) = pipeline.take_in(arrived, times_now)
     if asked.op_column is not None:
         shown = shown.filter(pc.equal(shown.column(asked.op_column), "+"))
     return shown.select(asked.schema.names)
+
+
+def _as_updates(feed: Stream, rows: pa.RecordBatch) -> Arrived:
+    """The rows of a static table, there from the start."""
+    *_, at, add = feed.schema.fields
+    times = np.full(len(rows), ALWAYS, np.int64)
+    columns = [*rows.columns, pa.array(times), pa.array(np.ones(len(rows), np.bool_))]
+    whole = pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, at.name, add.name])
+    return Arrived(whole, times, Header(0, 0, len(rows)))
 
 
 def _with_event_time(

@@ -42,6 +42,7 @@ from muntin.state.window_rows import (
     leaving,
     merge_closed,
     timed,
+    valid_rows,
 )
 
 
@@ -53,6 +54,10 @@ class Distinct(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return distinct(self, state, inputs[0], ctx)
+
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
+        """The values shown. Cost: those."""
+        return valid_rows(state, "shown", inputs[0].columns.schema, at)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A duplicate takes the place of the row shown, with an expiry known then."""

@@ -66,6 +66,10 @@ class GroupAggregate(Described):
         ctx = ctx if self.from_input else marked(state, marks, ctx)
         return group_aggregate(self, state, inputs[0], ctx, marks)
 
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
+        """The groups that have rows, with their values. Cost: the groups."""
+        return current_groups(self, state, inputs[0], at, ctx)
+
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A new value replaces the old one whenever a row comes or goes; a group without values stays while rows do."""
         lasts = not self.aggs and inputs[0] is Pattern.MON
@@ -107,6 +111,25 @@ def group_aggregate(
     shown = _changes(op, replay, values, ctx) if op.emit == "changes" else _snapshots(op, replay, values)
     groups.save(np.flatnonzero(np.bincount(events.group, minlength=len(groups))))
     return shown
+
+
+def current_groups(op: GroupAggregate, state: ShardState, batch: Batch, at: int, ctx: Context) -> Batch:
+    """All live groups as the last step has left them, shown at ``at``; of an ungrouped aggregate one row, if the query
+    had its first row by then. ``batch``: no rows, of the input's kind."""
+    arguments, names = _arguments(op), [n for n, _ in op.groups]
+    rows = batch.with_columns(project(op.groups + arguments, batch.columns))
+    if op.panes:
+        rows = fold_panes(rows, tuple(names), wanted_of(_with_columns(op, arguments)), ctx.functions)
+    none, keys = np.empty(0, np.int64), rows.columns.select(names) if names else no_columns(0)
+    groups = KeyedTable(state, "groups", keys.schema)
+    ids = groups.ids_of(keys, 0)
+    groups.load_all()
+    events = Events(rows.columns, keys, none, none, ids, np.empty(0, np.int8), np.empty(0, np.bool_))
+    begun = bool(names) or state.heads.get("first", FOREVER) <= ctx.low
+    instants = np.array([at] if begun else [], np.int64)
+    plan, _ = at_instants(none, ids, events.sign, groups.live, instants, always=not names)
+    replay = Replay(events, plan, groups, state, at + 1, at + 2)
+    return _snapshots(op, replay, [a.values(replay) for a in _accumulators(op, arguments, batch.sign is not None, ctx)])
 
 
 def _first(op: GroupAggregate, state: ShardState, marks: list[Batch], ctx: Context) -> int:

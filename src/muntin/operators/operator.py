@@ -65,6 +65,12 @@ class Operator(Protocol):
         """Rows that arrived up to the watermark in, rows out; ``state`` is the operator's own on this shard."""
         ...
 
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch | None:
+        """The rows that are valid at ``at``, the last instant that the operator answered, as its state has them; None
+        where the state alone does not tell. ``inputs``: no rows, of the inputs' kinds; ``ctx.low``: the query's last
+        instant. The state may be changed, and is of no further use."""
+        ...
+
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """The update pattern of its output."""
         ...
@@ -88,6 +94,10 @@ class Described:
     def identity(self) -> Any:
         """Itself: every field says what it does."""
         return self
+
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch | None:
+        """Its state does not tell."""
+        return None
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """As the first input's."""

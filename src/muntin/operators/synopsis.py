@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, forever
 from muntin.core.spans import span_text
-from muntin.core.time import ceil_to
+from muntin.core.time import FOREVER, ceil_to
 from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.predicate_index import PredicateIndex
@@ -93,6 +93,16 @@ class Synopsis(Described):
         needed = self._needed(ctx.until)
         panes.expire(needed)
         panes.merge(needed, self.longest)
+        return Batch(shown(self, rows), rows.time, forever(len(rows.time)))
+
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
+        """What each window shows at its last instant up to ``at``. Cost: the partials held."""
+        panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
+        panes.number_of(self.layout)
+        last = self._last(at)
+        if not self.groups:
+            last = np.where(last < state.heads.get("first", FOREVER), at + 1, last)
+        rows = answered(self, panes, last, replace(ctx, low=at, high=at + 1, end=at, most=None))
         return Batch(shown(self, rows), rows.time, forever(len(rows.time)))
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
@@ -186,6 +196,10 @@ class Synopsis(Described):
         numbers[there] = panes.numbered(number, [distinct[s].tobytes() for s in there.tolist()])
         panes.append(replace(partials, sig=numbers[partials.sig]), number, self.grid)
 
+    def _last(self, at: int) -> Ints:
+        """By window its last instant at or before a time."""
+        return self._instants_from(at + 1) - self.clocks[1]
+
     def _needed(self, until: int) -> int:
-        """The end of the newest pane that no later answer reads."""
-        return int((self._instants_from(until) - self.clocks[0]).min())
+        """The end of the newest pane that neither a later answer reads nor one-time queries for the last ones."""
+        return int((self._last(until - 1) - self.clocks[0]).min())

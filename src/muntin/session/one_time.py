@@ -10,6 +10,7 @@ from typing import get_args
 from muntin.core.errors import ConfigError
 from muntin.dataflow.durable import DurablePlan, newest_before
 from muntin.dataflow.history import kept_rows
+from muntin.local.contents import Running
 from muntin.local.one_time import Isolation, OneTimeAnswer, held_catalog, one_time
 from muntin.plan.catalog import Catalog
 from muntin.plan.windows import QueryOptions
@@ -71,14 +72,17 @@ class _Versions:
 
 
 def checkpoint_catalog(path: str) -> Catalog:
-    """The streams of which the windows of a checkpoint hold rows, with the columns that they hold. Raises ConfigError
-    where there is no checkpoint, or no such window."""
+    """The streams of which the windows of a checkpoint hold rows, with the columns that they hold, and its queries as
+    tables. Raises ConfigError where there is no checkpoint."""
 
     def known(found: Checkpoint, plans: Sequence[DurablePlan]) -> Catalog:
         ran = newest_before(plans, found.next_batch)
         if found.query_id is None or ran is None:
             raise ConfigError(f"{path} {_NO_BATCH}")
-        return held_catalog(ran, kept_rows(ran))
+        kept = kept_rows(ran)
+        catalog = held_catalog(ran, kept, Running.of(ran))
+        held = {k.stream for k in kept}
+        return replace(catalog, streams=tuple(s for s in catalog.streams if s.name in held))
 
     return reading_anew(path, known)
 

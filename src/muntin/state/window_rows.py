@@ -140,6 +140,14 @@ def alive(state: ShardState, name: str, low: int) -> list[pa.RecordBatch]:
     return found
 
 
+def valid_rows(state: ShardState, name: str, schema: pa.Schema, at: int) -> Batch:
+    """Stored rows with ``start <= at < exp``, in the columns of ``schema``. Cost: the chunks that have any."""
+    chunks = [c for c in state.list(name) if c.meta["min_start"] <= at < c.meta["max_exp"]]
+    found = [as_batch(c.load(), schema) for c in chunks]
+    live = [b.where((b.ts <= at) & (b.exp > at)) for b in found]
+    return Batch.concat(live) if live else Batch.empty(schema)
+
+
 def expire(state: ShardState, name: str, until: int, keep_forever: bool) -> int:
     """Drop chunks whose rows all left before ``until``; without ``keep_forever`` also those that have entered and never
     leave. Returns the number of rows dropped. Cost: the number of chunks."""

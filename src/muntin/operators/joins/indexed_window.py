@@ -121,12 +121,13 @@ def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout) 
 
 
 def let_go(state: ShardState, structure: str, batch: Batch, layout: Layout, ctx: Context) -> None:
-    """At the end of a step: drop chunks whose rows have all expired, merge those of closed panes. ``batch``: the
-    window's rows of this step. Under strategy "direct" all rows are looked at for expired ones."""
+    """At the end of a step: drop chunks whose rows have all expired before its end (one-time queries read those that
+    were valid at its last instant), merge those of closed panes. ``batch``: the window's rows of this step. Under
+    strategy "direct" all rows are looked at for expired ones."""
     rebuild = rebuilder(layout, batch.columns.schema.names)
-    expire(state, structure, min(ctx.high + 1, FOREVER), keep_forever=True)
+    expire(state, structure, ctx.high, keep_forever=True)
     if ctx.scan and ctx.high < FOREVER:
-        scan_out(state, structure, ctx.high + 1, rebuild)
+        scan_out(state, structure, ctx.high, rebuild)
     pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
     merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
 
