@@ -1,21 +1,54 @@
-"""Results in order of the windows that hold them."""
+"""Results and pairs in order of the windows that hold them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from muntin.kernels.narrowing import by_window
+from muntin.kernels.narrowing import Windows, by_window, place_pairs, rank_pairs
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_rows_come_by_the_first_longer_window_and_else_as_they_stood(seed: int) -> None:
+def drawn(seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(windows, starts, starts): windows of like lengths, or of lengths far apart, beside times of the same kind."""
     rng = np.random.default_rng(seed)
-    oldest = rng.integers(0, 50, rng.integers(0, 200))
-    newest = oldest + rng.integers(0, 30, len(oldest))
-    windows = np.unique(rng.integers(1, 25, 1 + seed))
-    order, ends = by_window(newest, oldest, windows)
+    if seed % 2:
+        windows = np.unique(rng.integers(1, 25, 1 + seed))
+        return windows, rng.integers(0, 50, 60), rng.integers(0, 50, 60)
+    windows = np.unique(np.concatenate([rng.integers(1, 10**4, 1 + seed), rng.integers(1, 10**11, 3)]))
+    apart = np.concatenate([windows - 1, windows, windows + 1, rng.integers(0, 10**11, 60)])
+    return windows, apart + 7, np.full(len(apart), 7)
+
+
+def ranks(windows: NDArray[np.int64], apart: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.array([int((windows <= a).sum()) for a in apart], np.int64)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_come_by_the_first_longer_window_and_else_as_they_stood(seed: int) -> None:
+    windows, a, b = drawn(seed)
+    newest, oldest = np.maximum(a, b), np.minimum(a, b)
+    order, ends = by_window(newest, oldest, Windows.of(windows))
     apart = newest - oldest
-    rank = np.array([int((windows <= a).sum()) for a in apart], np.int64)
-    assert order.tolist() == np.argsort(rank, kind="stable").tolist()
+    assert order.tolist() == np.argsort(ranks(windows, apart), kind="stable").tolist()
     assert ends.tolist() == [int((apart < w).sum()) for w in windows]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_go_to_the_places_of_their_windows(seed: int) -> None:
+    windows, a, b = drawn(seed)
+    rng = np.random.default_rng(seed)
+    left, right = (rng.integers(0, len(a), 200).astype(np.int32) for _ in range(2))
+    rows = (left + 5).astype(np.int32)
+    rank, counts = rank_pairs((left, right), a, b, Windows.of(windows))
+    expected = ranks(windows, np.abs(a[left] - b[right]))
+    assert rank.tolist() == expected.tolist()
+    assert counts.tolist() == np.bincount(expected, minlength=len(windows) + 1).tolist()
+    mine, theirs, newest = np.empty(200, np.int32), np.empty(200, np.int32), np.empty(200, np.int64)
+    for oldest in (np.empty(200, np.int64), np.empty(0, np.int64)):
+        at = np.cumsum(counts) - counts
+        place_pairs(left, rows, right, a, b, rank, at, mine, theirs, newest, oldest)
+        order = np.argsort(expected, kind="stable")
+        assert mine.tolist() == rows[order].tolist() and theirs.tolist() == right[order].tolist()
+        assert newest.tolist() == np.maximum(a[left], b[right])[order].tolist()
+        assert oldest.tolist() == np.minimum(a[left], b[right])[order].tolist()[: len(oldest)]

@@ -231,6 +231,35 @@ def test_many_queries_take_theirs_from_results_in_order_of_their_windows(monkeyp
     assert ordered == [answers(LocalPipeline(plan_query(q), 1), batches)[0] for q in queries]
 
 
+@pytest.mark.parametrize("on", ["a.k = b.k", "a.s = b.s", "a.k = b.k AND a.j = b.j"])
+def test_pairs_are_put_in_order_before_columns_are_written(on: str) -> None:
+    """Texts and several keys, whose hashes have to be confirmed, with expiries and without, columns of all kinds; more
+    results than a step may give at once."""
+    text = "SELECT a.s, a.v, b.j, b.s AS t {f} WHERE " + on
+    source = "FROM A [RANGE {a} SECONDS] a, B [RANGE {a} SECONDS] b"
+    texts = [text.format(f=source.format(a=n)) for n in (1, 4, 9)]
+    texts += [f"Istream({t})" for t in texts] + [f"{texts[0]} AND a.v <= b.v"]
+    batches, plans = draw_batches(Random(on), SCHEMA, 3, 300), plan_queries(bound(*texts))
+    pipeline = LocalPipeline(plans, 2)
+    (narrowed,) = [n for n in pipeline.graph.narrowed if n is not None]
+    assert narrowed.windows.lengths.tolist() == [SECOND, 4 * SECOND, 9 * SECOND]
+    together = answers(pipeline, batches)
+    assert together == [answers(LocalPipeline(p, 1), batches)[0] for p in plans] and min(map(len, together)) > 100
+
+
+def test_rows_that_were_taken_up_later_than_they_came_are_narrowed_by_their_event_times() -> None:
+    """A new join finds the rows of one that runs: they start when it does."""
+    text = PAIRS.replace("a.k, a.v", "a.ts AS x, a.v, b.ts AS y").replace("{b}", "{a}")
+    new = {f"new{n}": text.format(a=n) for n in (3, 7, 12)}
+    batches = draw_batches(Random(6), SCHEMA, 9, 12)
+    found, results, at = restarted(asking({"long": text.format(a=20)}), asking(new), batches, 5)
+    assert shared_joins(list(found.taken.plans.values())) == 1
+    for (name, query), tables in zip(asking(new).items(), results, strict=True):
+        assert "its windows are full" in found.taken.notes[name]
+        expected = relation(undisturbed(query, {}, batches), at)
+        assert relation(tables, at) == expected and len(expected) > 3
+
+
 def test_results_can_be_counted_and_dropped() -> None:
     texts, batches = [PAIRS.format(a=n, b=n) for n in (1, 4, 9, 20)], draw_batches(Random(2), SCHEMA, 6, 20)
     counting, showing = (LocalPipeline(plan_queries(bound(*texts)), 2) for _ in range(2))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.operators.joins.assemble import Picked, column
+from muntin.operators.joins.assemble import Picked, Placed, column, placed_column
 
 VALUES = {
     "int64": pa.array(range(50), pa.int64()),
@@ -41,3 +41,24 @@ def test_columns_of_many_chunks(name: str, seed: int) -> None:
     wanted = pa.concat_arrays([p.rows.column("c").take(pa.array(p.index)) for p in parts])
     found = column(parts, "c", total)
     assert found.equals(wanted) and found.type == wanted.type
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_chunks_whose_rows_go_to_runs_of_places(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = pa.RecordBatch.from_arrays([VALUES[name]], names=["c"])
+    counts = rng.integers(0, 4, (3, 4))  # by part and run; runs of the parts lie side by side
+    total = int(counts.sum())
+    ends = np.cumsum(counts.T.ravel()).reshape(4, 3).T
+    index = rng.integers(0, 10, total).astype(np.int32)
+    wanted: list[object] = [None] * total
+    parts = []
+    for count, end in zip(counts, ends, strict=True):
+        chunk = rows.slice(int(rng.integers(0, 30)), 10)
+        low = np.ascontiguousarray(end - count)
+        parts.append(Placed(chunk, index, low, low + count))
+        for p in parts[-1].places():
+            wanted[p] = chunk.column("c")[int(index[p])].as_py()
+    found = placed_column(parts, "c", total)
+    assert found.to_pylist() == wanted and found.type == VALUES[name].type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,15 @@ class Batch:
     * interval rows (``sign`` is None): a row is valid on ``[ts, exp)``;
     * changes (``sign`` is +1 or -1): the row enters or leaves the answer at ``ts``; ``exp`` is then not used.
 
-    ``columns`` has one equally long column per field of the operator's schema and no time columns of ours.
+    ``columns`` has one equally long column per field of the operator's schema and no time columns of ours. ``last``: no
+    row has a later ``ts`` (None: not known).
     """
 
     columns: pa.RecordBatch
     ts: Instants
     exp: Instants
     sign: NDArray[np.int8] | None = None
+    last: int | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -51,7 +54,7 @@ class Batch:
         return self.take(np.argsort(self.ts, kind="stable"))
 
     def with_columns(self, columns: pa.RecordBatch) -> Batch:
-        return Batch(columns, self.ts, self.exp, self.sign)
+        return Batch(columns, self.ts, self.exp, self.sign, self.last)
 
     @staticmethod
     def empty(schema: pa.Schema, signed: bool = False) -> Batch:
@@ -89,6 +92,34 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 def forever(n: int) -> Instants:
     """``n`` expiries that never come."""
     return np.full(n, FOREVER, np.int64)
+
+
+class _Same:
+    """Read-only arrays of one value: parts of one that is made once, and anew where a longer one is asked for."""
+
+    def __init__(self, value: int, kind: type[np.generic]) -> None:
+        self._made, self._value = np.empty(0, kind), value
+
+    def __call__(self, n: int) -> NDArray[Any]:
+        made = self._made
+        if len(made) < n:
+            made = np.full(max(n, 2 * len(made)), self._value, made.dtype)
+            made.flags.writeable = False
+            self._made = made
+        return made[:n]
+
+
+_pluses, _ends = _Same(1, np.int8), _Same(FOREVER, np.int64)
+
+
+def all_plus(n: int) -> NDArray[np.int8]:
+    """``n`` signs of +1, read-only; no cost."""
+    return _pluses(n)
+
+
+def unending(n: int) -> Instants:
+    """As ``forever``, read-only; no cost."""
+    return _ends(n)
 
 
 def concat_rows(parts: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -21,7 +21,8 @@ from muntin.core.schema import Field, Schema
 from muntin.dataflow.routes import HERE, Here, Route, Single
 from muntin.operators.compute import Compute
 from muntin.operators.insertions import Insertions
-from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.narrow import Narrow, Narrowed
+from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.operator import Operator
 from muntin.operators.rewind import Rewind
 from muntin.operators.source import Source
@@ -300,6 +301,27 @@ class Graph:
                 readers.setdefault(read, []).append(v.op)
         whole = {read: tuple(ops) for read, ops in readers.items()}
         return tuple(() if read is None else whole[read] for read in alone)
+
+    @cached_property
+    def narrowed(self) -> tuple[Narrowed | None, ...]:
+        """For each join of two windows that queries share how they read it (None for all else)."""
+        readers: list[list[int]] = [[] for _ in self.vertices]
+        for number, v in enumerate(self.vertices):
+            for e in v.inputs:
+                readers[e.vertex].append(number)
+        return tuple(self._narrowed(i, readers[i]) for i in range(len(self.vertices)))
+
+    def _narrowed(self, number: int, readers: Sequence[int]) -> Narrowed | None:
+        v = self.vertices[number]
+        if not isinstance(v.op, WindowJoin) or len(v.inputs) != 2 or v.signed or number in self.roots:
+            return None
+        windows = [self.vertices[e.vertex].op for e in v.inputs]
+        lengths = [w.window.length for w in windows if isinstance(w, TimeWindow) and isinstance(w.window, Range)]
+        plain = [n for n in lengths if isinstance(n, int)]
+        ops = [self.vertices[r].op for r in readers if self.vertices[r].inputs == (Edge(number),)]
+        if len(plain) != 2 or len(ops) != len(readers):
+            return None
+        return Narrowed.of(ops, plain, any(self.expiring[r] for r in readers))
 
     @cached_property
     def expiring(self) -> tuple[bool, ...]:

@@ -168,6 +168,7 @@ def _context(run: _Run, number: int, progress: Progress) -> Context:
         asked=asked_of(graph, number, times.deferred),
         expires=graph.expiring[number],
         beside=graph.beside[number],
+        narrowed=graph.narrowed[number],
         shared=run.shared,
         harvest=run.valve.harvest(number),
         most=run.most,

@@ -150,11 +150,13 @@ def whole_step(
     meter: Meter | None = None,
     valve: Valve | None = None,
 ) -> LevelOutput:
-    """The output of all substeps of a step together: only what is between its operators is bounded."""
+    """The output of all substeps of a step together, of the vertices whose rows leave the level: only what is between
+    its operators is bounded."""
     parts = list(substeps(graph, level, shard, states, arrived, times, meter, valve=valve))
     if len(parts) == 1:
         return parts[0]
-    rows = {v: Batch.concat([p.rows[v] for p in parts]) for v in parts[0].rows}
+    leaving = {*graph.roots, *(c.vertex for c in graph.channels)}
+    rows = {v: Batch.concat([p.rows[v] for p in parts]) for v in parts[0].rows if v in leaving}
     bad: Counter[tuple[int, str]] = Counter()
     for vertex, table, number in (b for p in parts for b in p.bad_updates):
         bad[vertex, table] += number

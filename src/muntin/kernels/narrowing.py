@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from muntin.kernels.lazy import kernel
-from muntin.kernels.types import I64, MI32, MI64
+from muntin.kernels.types import I16, I32, I64, MI16, MI32, MI64
 
 Ints = NDArray[np.int64]
 
+CELLS = 1 << 12
+"""Of the table by which the window of a time is found."""
 
-@kernel(nb.void(I64, I64, I64, MI64, MI32, MI32), cache=True)
-def _by_window(newest, oldest, windows, ends, rank, order):  # type: ignore[no-untyped-def]
+MOST_WINDOWS = (1 << 15) - 1
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Lengths of windows, ascending, with a table from times to the windows that hold them.
+
+    ``first[t >> shift]``: the first window longer than the cell's least time; so only windows that end inside one cell
+    are told apart by bisection.
+    """
+
+    lengths: Ints
+    first: NDArray[np.int32]
+    shift: int
+
+    @staticmethod
+    def of(lengths: Ints) -> Windows:
+        """``lengths``: positive and ascending, at most ``MOST_WINDOWS``."""
+        shift = max(0, int(lengths[-1]).bit_length() - CELLS.bit_length() + 1)
+        cells = (int(lengths[-1]) >> shift) + 2
+        first = np.searchsorted(lengths, np.arange(cells, dtype=np.int64) << shift, side="right")
+        return Windows(lengths, first.astype(np.int32), shift)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+@nb.njit(nb.int64(nb.int64, I64, I32, nb.int64), cache=True, inline="always")
+def _holds(apart, lengths, first, shift):  # type: ignore[no-untyped-def]
+    """The first window that is longer than ``apart``; their number where none is."""
+    cell = min(apart, lengths[len(lengths) - 1]) >> shift  # one way out: an early return costs ten times as much
+    lo, hi = nb.int64(first[cell]), nb.int64(first[cell + 1])
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if lengths[mid] > apart:
+            hi = mid
+        else:
+            lo = mid + 1
+    return lo
+
+
+@kernel(nb.void(I64, I64, I64, I32, nb.int64, MI64, MI16, MI32), cache=True)
+def _by_window(newest, oldest, lengths, first, shift, ends, rank, order):  # type: ignore[no-untyped-def]
     for i in range(len(newest)):
-        apart = newest[i] - oldest[i]
-        lo, hi = 0, len(windows)
-        while lo < hi:  # the first window that is longer
-            mid = (lo + hi) >> 1
-            if windows[mid] > apart:
-                hi = mid
-            else:
-                lo = mid + 1
-        rank[i] = lo
-        ends[lo] += 1
+        r = _holds(newest[i] - oldest[i], lengths, first, shift)
+        rank[i] = r
+        ends[r] += 1
     start = 0
     for w in range(len(ends)):
         count = ends[w]
@@ -35,9 +73,45 @@ def _by_window(newest, oldest, windows, ends, rank, order):  # type: ignore[no-u
         ends[rank[i]] += 1
 
 
-def by_window(newest: Ints, oldest: Ints, windows: Ints) -> tuple[NDArray[np.int32], Ints]:
-    """Stable order of rows by the first of ``windows`` (ascending) that is longer than the time between their newest
-    and their oldest part; how many rows each window holds. Rows that none holds come last. Cost: two passes."""
+def by_window(newest: Ints, oldest: Ints, windows: Windows) -> tuple[NDArray[np.int32], Ints]:
+    """Stable order of rows by the first of ``windows`` that is longer than the time between their newest and their
+    oldest part; how many rows each window holds. Rows that none holds come last. Cost: two passes."""
     ends, order = np.zeros(len(windows) + 1, np.int64), np.empty(len(newest), np.int32)
-    _by_window(newest, oldest, windows, ends, np.empty(len(newest), np.int32), order)
+    rank = np.empty(len(newest), np.int16)
+    _by_window(newest, oldest, windows.lengths, windows.first, windows.shift, ends, rank, order)
     return order, ends[: len(windows)]
+
+
+@kernel(nb.void(I32, I32, I64, I64, I64, I32, nb.int64, MI16, MI64), cache=True)
+def _rank(left, right, start, c_start, lengths, first, shift, rank, counts):  # type: ignore[no-untyped-def]
+    for k in range(len(left)):
+        r = _holds(abs(start[left[k]] - c_start[right[k]]), lengths, first, shift)
+        rank[k] = r
+        counts[r] += 1
+
+
+def rank_pairs(
+    pairs: tuple[NDArray[np.int32], NDArray[np.int32]], start: Ints, c_start: Ints, windows: Windows
+) -> tuple[NDArray[np.int16], Ints]:
+    """For each pair (row ``left[k]``, row ``right[k]``) the first of ``windows`` that is longer than the time between
+    its rows' starts; how many pairs each has, last those that none holds."""
+    rank, counts = np.empty(len(pairs[0]), np.int16), np.zeros(len(windows) + 1, np.int64)
+    _rank(*pairs, start, c_start, windows.lengths, windows.first, windows.shift, rank, counts)
+    return rank, counts
+
+
+@kernel(nb.void(I32, I32, I32, I64, I64, I16, MI64, MI32, MI32, MI64, MI64), cache=True)
+def place_pairs(left, rows, right, start, c_start, rank, at, mine, theirs, newest, oldest):  # type: ignore[no-untyped-def]
+    """Pair k goes to the next free place of its window, ``at[rank[k]]``, which moves on: row ``rows[k]`` to ``mine``,
+    ``right[k]`` to ``theirs``, the later of the starts (of ``left[k]`` and ``right[k]``) to ``newest``, the other to
+    ``oldest``, unless that is empty."""
+    both = len(oldest) > 0
+    for k in range(len(left)):
+        p = at[rank[k]]
+        at[rank[k]] = p + 1
+        mine[p] = rows[k]
+        theirs[p] = right[k]
+        a, b = start[left[k]], c_start[right[k]]
+        newest[p] = max(a, b)
+        if both:
+            oldest[p] = min(a, b)

@@ -7,6 +7,7 @@ from numba import types
 
 I64 = types.Array(types.int64, 1, "C", readonly=True)
 I32 = types.Array(types.int32, 1, "C", readonly=True)
+I16 = types.Array(types.int16, 1, "C", readonly=True)
 I8 = types.Array(types.int8, 1, "C", readonly=True)
 U8 = types.Array(types.uint8, 1, "C", readonly=True)
 B1 = types.Array(types.boolean, 1, "C", readonly=True)
@@ -14,6 +15,7 @@ F64 = types.Array(types.float64, 1, "C", readonly=True)
 
 MI64 = types.Array(types.int64, 1, "C")
 MI32 = types.Array(types.int32, 1, "C")
+MI16 = types.Array(types.int16, 1, "C")
 MI8 = types.Array(types.int8, 1, "C")
 MB1 = types.Array(types.boolean, 1, "C")
 MF64 = types.Array(types.float64, 1, "C")

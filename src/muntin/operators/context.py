@@ -56,6 +56,9 @@ class Context:
     """Whether anybody reads when the operator's rows expire."""
     beside: tuple[object, ...] = ()
     """All operators that read what this one reads, itself among them, where they read nothing else."""
+    narrowed: Any = None
+    """Of a shared join how all of its readers narrow it (``operators.joins.narrow.Narrowed``), where it is worth its
+    while to put its results in order for them."""
     shared: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """What operators of this step have worked out for those beside them."""
     harvest: Harvest | None = None

@@ -17,9 +17,10 @@ def due_rows(state: ShardState, structure: str, batch: Batch, ctx: Context) -> B
     """As ``held_back``, in no order: sorting what a join gives would cost more than joining did."""
     schema = batch.columns.schema
     waited = entering(state, structure, ctx.low, ctx.high)
-    late = batch.ts >= ctx.high
-    if late.any():
-        insert(state, structure, stored(batch.where(late)))
-        batch = batch.where(~late)
+    if batch.last is None or batch.last >= ctx.high:
+        late = batch.ts >= ctx.high
+        if late.any():
+            insert(state, structure, stored(batch.where(late)))
+            batch = batch.where(~late)
     state.keep(structure, lambda c: c.meta["max_start"] >= ctx.high)
     return Batch.concat([*(as_batch(r, schema) for r in waited), batch])

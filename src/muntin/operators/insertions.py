@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from muntin.core.batch import Batch
+from muntin.core.batch import Batch, all_plus
 from muntin.operators.context import Context
 from muntin.operators.held_back import due_rows
 from muntin.operators.operator import Described, Show
@@ -38,4 +36,4 @@ class Insertions(Described):
 def insertions(op: Insertions, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Each row once, at its start; rows that start later wait."""
     whole = due_rows(state, "rows", batch, ctx)
-    return Batch(whole.columns, whole.ts, whole.exp, np.ones(len(whole), np.int8))
+    return Batch(whole.columns, whole.ts, whole.exp, all_plus(len(whole)), whole.last)

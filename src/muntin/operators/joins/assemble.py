@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.kernels.gathering import take_32, take_64
+from muntin.kernels.gathering import take_32, take_64, take_runs_32, take_runs_64
 
-WIDTHS = {64: (np.int64, take_64), 32: (np.int32, take_32)}
-"""Bits of a value: how it is looked at, and what picks such values."""
+WIDTHS: dict[int, tuple[type[np.generic], Any, Any]] = {
+    64: (np.int64, take_64, take_runs_64),
+    32: (np.int32, take_32, take_runs_32),
+}
+"""Bits of a value: how it is looked at, and what picks such values, in order or to runs of places."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,23 @@ class Picked:
     index: NDArray[np.int32]
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Rows of one chunk that go to the places ``[low[r], high[r])``; the row that goes to place p is ``index[p]``
+    (int32; of one array for all chunks)."""
+
+    rows: pa.RecordBatch
+    index: NDArray[np.int32]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    def places(self) -> NDArray[np.int64]:
+        """All places, run after run."""
+        counts = self.high - self.low
+        ahead = np.cumsum(counts) - counts
+        return np.repeat(self.low - ahead, counts) + np.arange(int(counts.sum()))
+
+
 def column(parts: Sequence[Picked], name: str, total: int) -> pa.Array:
     """One column of all parts, in order; ``total`` rows (at least one). Plain values of 4 or 8 bytes without NULLs are
     written once; others are taken chunk by chunk and put together."""
@@ -30,17 +51,42 @@ def column(parts: Sequence[Picked], name: str, total: int) -> pa.Array:
     kind = arrays[0].type
     width = _width(kind)
     if width not in WIDTHS or any(a.null_count for a in arrays):
-        taken = [a.take(pa.array(p.index)) for a, p in zip(arrays, parts, strict=True)]
-        whole = pa.chunked_array(taken).combine_chunks()
-        return whole if isinstance(whole, pa.Array) else whole.chunk(0)
-    dtype, take = WIDTHS[width]
+        return _together([a.take(pa.array(p.index)) for a, p in zip(arrays, parts, strict=True)])
+    dtype, take, _ = WIDTHS[width]
     buffer = pa.allocate_buffer(total * width // 8)  # Arrow's pool keeps memory from batch to batch
     out, at = np.frombuffer(buffer, dtype), 0
     for a, p in zip(arrays, parts, strict=True):
-        values = np.frombuffer(a.buffers()[1], dtype)[a.offset : a.offset + len(a)]
-        take(values, p.index, out, at)
+        take(_values(a, dtype), p.index, out, at)
         at += len(p.index)
     return pa.Array.from_buffers(kind, total, [None, buffer])
+
+
+def placed_column(parts: Sequence[Placed], name: str, total: int) -> pa.Array:
+    """As ``column``, where the parts' rows go to places among those of the others; the parts fill all ``total``."""
+    arrays = [p.rows.column(name) for p in parts]
+    kind = arrays[0].type
+    width = _width(kind)
+    if width not in WIDTHS or any(a.null_count for a in arrays):
+        places = [p.places() for p in parts]
+        taken = [a.take(pa.array(p.index[at])) for a, p, at in zip(arrays, parts, places, strict=True)]
+        order = np.empty(total, np.int64)
+        order[np.concatenate(places)] = np.arange(total)
+        return _together(taken).take(pa.array(order))
+    dtype, _, take = WIDTHS[width]
+    buffer = pa.allocate_buffer(total * width // 8)
+    out = np.frombuffer(buffer, dtype)
+    for a, p in zip(arrays, parts, strict=True):
+        take(_values(a, dtype), p.index, p.low, p.high, out)
+    return pa.Array.from_buffers(kind, total, [None, buffer])
+
+
+def _together(arrays: list[pa.Array]) -> pa.Array:
+    whole = pa.chunked_array(arrays).combine_chunks()
+    return whole if isinstance(whole, pa.Array) else whole.chunk(0)
+
+
+def _values(a: pa.Array, dtype: type[np.generic]) -> NDArray[Any]:
+    return np.frombuffer(a.buffers()[1], dtype)[a.offset : a.offset + len(a)]
 
 
 def int64_room(total: int) -> NDArray[np.int64]:

@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch, forever, no_columns
+from muntin.core.batch import Batch, no_columns
 from muntin.core.time import DAY, Instants
-from muntin.kernels.gathering import take_64
-from muntin.kernels.narrowing import by_window
+from muntin.kernels.narrowing import MOST_WINDOWS, Windows
 from muntin.operators.compute import Compute, compute
 from muntin.operators.context import Context
-from muntin.operators.joins.assemble import Picked, column, int64_room
+from muntin.operators.joins.window_order import InOrder, rows_in_order
 from muntin.operators.operator import Described, Show
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import window_text
@@ -31,8 +30,8 @@ from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Now, Range, own_ticks, validity
 from muntin.state.shard_state import ShardState
 
-MANY = 4
-"""Queries from which on the results of their join are put in order for all of them."""
+MANY = 2
+"""Queries from which on the results of their join are put in order of their windows for all of them."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,9 @@ class Narrow(Described):
     the query asks beyond what the shared join does. ``columns``: those of the join that the query reads, in order; they
     are called c0, c1, ... from here on.
 
-    Cost: the join's results, and a copy of those that stay. Where many queries with one window on all parts read a
-    join, its results are put in order of their windows once, and each query takes those up to its own as they lie.
+    Cost: the join's results, and a copy of those that stay. Where several queries with one window on all parts read a
+    join, its results are put in order of their windows once (a join of two windows does it before it writes them), and
+    each query takes those up to its own as they lie.
     """
 
     parts: tuple[WindowedPart, ...]
@@ -81,17 +81,23 @@ class Narrow(Described):
         found = {_plain_reach(p) for p in self.parts}
         return found.pop() if len(found) == 1 else None
 
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The columns that it needs of results in order of their windows."""
+        return frozenset((*self.columns, *(c.name for c in columns_of(self.keep))))
+
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         batch = inputs[0]
-        if self.reach is None or len(ctx.beside) < MANY or len(batch) == 0:
+        if self.reach is None or len(batch) == 0:
             return narrow(self, batch)
+        if isinstance(batch, InOrder):
+            return _from_order(self, batch, ctx.expires)
         key = (id(batch), self.times)
         if key not in ctx.shared:
-            beside = [o for o in ctx.beside if isinstance(o, Narrow) and o.times == self.times and o.reach is not None]
-            made = _ordered(self, batch, beside) if len(beside) >= MANY else None
+            made = _in_order(self, batch, _alike(self, ctx.beside))
             ctx.shared[key] = made, batch  # the batch stays, and with it its name
-        ordered: _Ordered | None = ctx.shared[key][0]
-        return narrow(self, batch) if ordered is None else _from_order(self, ordered, ctx)
+        ordered: InOrder | None = ctx.shared[key][0]
+        return narrow(self, batch) if ordered is None else _from_order(self, ordered, ctx.expires)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """A result leaves with the first of its parts, which need not be the part that came first."""
@@ -142,48 +148,56 @@ def _interval(op: Narrow, times: list[Instants], came: Instants) -> tuple[Instan
 
 
 @dataclass(frozen=True)
-class _Ordered:
-    """Results in order of the windows that hold them: the first ``ends[w]`` are those of window ``w``. ``rows`` start
-    at their event time and have no expiry; ``oldest``: the event time of their oldest part."""
+class Narrowed:
+    """How a join of two windows of ``lengths`` microseconds is read: by ``readers`` alone, most of which take their
+    results from those in order of ``windows``. ``expires``: whether one of them reads when results expire."""
 
-    rows: Batch
-    oldest: Instants
-    ends: dict[int, int]
+    readers: tuple[Narrow, ...]
+    lengths: tuple[int, ...]
+    windows: Windows
+    expires: bool
+
+    @staticmethod
+    def of(readers: Sequence[object], lengths: Sequence[int], expires: bool) -> Narrowed | None:
+        """None where its results need no order."""
+        found = tuple(r for r in readers if isinstance(r, Narrow))
+        alike = [r for r in found if r.reach is not None]
+        if len(found) < len(readers) or len({r.times for r in alike}) != 1 or not MANY <= len(alike) <= MOST_WINDOWS:
+            return None
+        return Narrowed(found, tuple(lengths), _windows(alike), expires)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The columns that somebody reads."""
+        return frozenset(c for r in self.readers for c in (*r.read, *(() if r.reach is not None else r.times)))
 
 
-def _from_order(op: Narrow, made: _Ordered, ctx: Context) -> Batch:
+def _alike(op: Narrow, beside: Sequence[object]) -> list[Narrow]:
+    """Those that can take theirs from the same results in order."""
+    return [o for o in beside if isinstance(o, Narrow) and o.times == op.times and o.reach is not None]
+
+
+def _windows(readers: Sequence[Narrow]) -> Windows:
+    return Windows.of(np.unique(np.array([r.reach for r in readers], np.int64)))
+
+
+def _in_order(op: Narrow, batch: Batch, alike: Sequence[Narrow]) -> InOrder | None:
+    """The results in order; None where that is not worth it, or some were taken up later than they came."""
+    if not MANY <= len(alike) <= MOST_WINDOWS:
+        return None
+    times = [event_time(batch.columns.column(p.time), p.unit) for p in op.parts]
+    if (batch.ts != reduce(np.maximum, times)).any():
+        return None
+    return rows_in_order(batch.columns, times, _windows(alike), frozenset().union(*(o.read for o in alike)))
+
+
+def _from_order(op: Narrow, made: InOrder, expires: bool) -> Batch:
     """The rows of the query from what it and those beside it share."""
-    reach = op.reach
-    assert reach is not None
-    upto = made.ends[reach]
-    exp = made.oldest[:upto] + reach if ctx.expires else made.rows.exp[:upto]
-    found = Batch(made.rows.columns.slice(0, upto), made.rows.ts[:upto], exp)
+    assert op.reach is not None
+    found = made.held(op.reach, expires)
     if op.keep != TRUE:
         found = compute(Compute(op.keep), found)
     return found.with_columns(_selected(op, found.columns))
-
-
-def _ordered(op: Narrow, batch: Batch, beside: Sequence[Narrow]) -> _Ordered | None:
-    """The results in order; None where some were taken up later than they came."""
-    times = [event_time(batch.columns.column(p.time), p.unit) for p in op.parts]
-    newest, oldest = reduce(np.maximum, times), reduce(np.minimum, times)
-    if (batch.ts != newest).any():
-        return None
-    windows = np.unique(np.array([o.reach for o in beside], np.int64))
-    order, ends = by_window(newest, oldest, windows)
-    wanted = {c for o in beside for c in (*o.columns, *(x.name for x in columns_of(o.keep)))}
-    picked = [Picked(batch.columns, order)]
-    columns = {n: column(picked, n, len(order)) for n in batch.columns.schema.names if n in wanted}
-    rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(len(order))
-    at = _taken(newest, order)
-    known = dict(zip(windows.tolist(), ends.tolist(), strict=True))
-    return _Ordered(Batch(rows, at, forever(len(at))), _taken(oldest, order), known)
-
-
-def _taken(values: Instants, order: NDArray[np.int32]) -> Instants:
-    out = int64_room(len(order))
-    take_64(values, order, out, 0)
-    return out
 
 
 def _valid(window: TimeWindow, times: Instants) -> tuple[Instants, Instants]:

@@ -6,7 +6,7 @@ the first input, that had started before).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,7 +25,9 @@ from muntin.operators.joins.assemble import Picked, column, int64_room
 from muntin.operators.joins.hot_keys import ELSEWHERE, MINE, ROLE
 from muntin.operators.joins.indexed_window import OpenChunk, Side
 from muntin.operators.joins.join_statistics import JoinMonitor
+from muntin.operators.joins.narrow import Narrowed
 from muntin.operators.joins.room import Room
+from muntin.operators.joins.window_order import Pairs, pairs_in_order, results_in_order
 from muntin.state.window_rows import WEIGHT
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ def _origins(i: int, windows: list[list[OpenChunk]], ctx: Context) -> Iterator[O
 
 @dataclass(frozen=True)
 class Met:
-    """Pairs of one chunk of input ``i`` and one of the other: rows, and both sides' hash, start and expiry."""
+    """Pairs of one chunk of input ``i`` and one of the other: rows, and both sides' hash, start and expiry. ``metas``:
+    what is known of both chunks."""
 
     i: int
     mine: Picked
@@ -74,6 +77,7 @@ class Met:
     probed: NDArray[np.int32]
     side: Side
     partner: Side
+    metas: tuple[Mapping[str, int], Mapping[str, int]] = ({}, {})
 
 
 def pair_join(
@@ -91,7 +95,11 @@ def pair_join(
                 room.check(sum(len(m.probed) for m in met))
         monitor.hop(frozenset([i]), 1 - i, tried, sum(len(m.probed) for m in met[before:]))
     monitor.state.looked += room.looked
-    return [results_of_pairs(met, schemas, op)] if met else []
+    if not met:
+        return []
+    if ctx.narrowed is not None and _came_in_time(met, ctx.narrowed):
+        return [_results_in_order(met, schemas, op, ctx.narrowed)]
+    return [results_of_pairs(met, schemas, op)]
 
 
 def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]:
@@ -113,7 +121,8 @@ def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]
             reading.gave(int(looked), len(left))
         if len(left):
             mine = Picked(chunk.rows, left if whole else place[left])
-            yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner)
+            metas = chunk.meta, other.meta
+            yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner, metas)
 
 
 def results_of_pairs(met: list[Met], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
@@ -127,13 +136,46 @@ def results_of_pairs(met: list[Met], schemas: list[pa.Schema], op: WindowJoin) -
     named = [(n, parts) for s, parts in zip(schemas, inputs, strict=True) for n in s.names]
     columns = {n: column(parts, n, total) for n, parts in named}
     rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(total)
-    result = Batch(rows, starts, exps, _signs(inputs, total))
-    if exact([schemas[0].field(k).type for k in op.keys[0]]) and not op.null_safe:
+    return _confirmed(Batch(rows, starts, exps, _signs(inputs, total)), schemas, op)
+
+
+def _sure(schemas: list[pa.Schema], op: WindowJoin) -> bool:
+    """Whether equal hashes prove equal keys."""
+    return exact([schemas[0].field(k).type for k in op.keys[0]]) and not op.null_safe
+
+
+def _confirmed(result: Batch, schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+    """The results whose keys are equal, as their hashes are."""
+    if _sure(schemas, op):
         return result
-    same = np.ones(total, np.bool_)  # equal hashes must be confirmed on the keys
+    same = np.ones(len(result), np.bool_)
     for mine, theirs in zip(*op.keys, strict=True):
-        same &= columns_equal(rows.column(mine), rows.column(theirs))
+        same &= columns_equal(result.columns.column(mine), result.columns.column(theirs))
     return result.where(same)
+
+
+def _came_in_time(met: list[Met], narrowed: Narrowed) -> bool:
+    """Whether all rows of these chunks start at their event time, which is what their windows are counted from.
+
+    Rows that a new vertex takes up (``local.history``) start when it does, and leave as early as ever; no row of its
+    state starts before them, so the least start and expiry of a chunk show them."""
+    for m in met:
+        for meta, side in zip(m.metas, (m.i, 1 - m.i), strict=True):
+            if meta["min_exp"] - meta["min_start"] != narrowed.lengths[side]:
+                return False
+    return not any(WEIGHT in p.rows.schema.names for m in met[:1] for p in (m.mine, m.theirs))
+
+
+def _results_in_order(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, narrowed: Narrowed) -> Batch:
+    """As ``results_of_pairs``, in order of the windows that hold them, and with the columns alone that are read."""
+    pairs = [
+        Pairs(m.mine.rows, m.theirs.rows, m.mine.index, m.theirs.index, m.probed, m.side[1], m.partner[1], m.i == 1)
+        for m in met
+    ]
+    read = narrowed.read if _sure(schemas, op) else narrowed.read | {*op.keys[0], *op.keys[1]}
+    names = [[n for n in s.names if n in read] for s in schemas]
+    ordered = pairs_in_order(pairs, narrowed.windows, narrowed.expires)
+    return _confirmed(results_in_order(ordered, names, narrowed.windows), schemas, op)
 
 
 def _signs(inputs: list[list[Picked]], total: int) -> NDArray[np.int8] | None:
