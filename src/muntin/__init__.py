@@ -17,6 +17,7 @@ from muntin.core.errors import (
 from muntin.core.version import VERSION
 
 if TYPE_CHECKING:
+    from muntin.cql.user_functions import function
     from muntin.local.query import query, query_batches
     from muntin.session import Query, Run, Session, UserAggregate, local_spark
 
@@ -24,8 +25,9 @@ __version__ = VERSION
 _LOCAL = ("query", "query_batches")
 _SESSION = ("Query", "Run", "Session", "UserAggregate", "local_spark")
 __all__ = [
-    "query", "query_batches", "Query", "Run", "Session", "UserAggregate", "local_spark", "MuntinError", "QueryError",
-    "UnsupportedError", "ConfigError", "DataError", "BudgetError", "StoreError", "InternalError", "__version__",
+    "query", "query_batches", "function", "Query", "Run", "Session", "UserAggregate", "local_spark", "MuntinError",
+    "QueryError", "UnsupportedError", "ConfigError", "DataError", "BudgetError", "StoreError", "InternalError",
+    "__version__",
 ]  # fmt: skip
 
 
@@ -35,6 +37,10 @@ def __getattr__(name: str) -> Any:
         from muntin.local import query as local
 
         return getattr(local, name)
+    if name == "function":
+        from muntin.cql.user_functions import function
+
+        return function
     if name in _SESSION:
         from muntin import session
 

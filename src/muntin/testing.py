@@ -31,6 +31,7 @@ from muntin.cql.literals import instant
 from muntin.cql.options import OPTIONS, Duration, microseconds, query_options
 from muntin.cql.parameters import with_parameters
 from muntin.cql.types import from_spark
+from muntin.cql.user_functions import Functions, with_functions
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.engine.answer import present_answer
@@ -111,6 +112,7 @@ class Harness:
         text: the query.
         tables: static tables by name: lists of dicts, or whatever ``muntin.query`` takes.
         parameters: values of ``:name`` in the text.
+        functions: scalar functions (``muntin.function``), as a list or by name.
         shards: places that state is spread over; answers do not depend on it.
         **streams: streams by name, as ``stream(...)`` or as its columns alone; and the options of ``Session.sql``.
 
@@ -126,6 +128,7 @@ class Harness:
         *,
         tables: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
+        functions: Functions = (),
         shards: int = 2,
         **streams: Any,
     ) -> None:
@@ -134,7 +137,7 @@ class Harness:
         self._streams = {n: _opened(n, v, i) for i, (n, v) in enumerate(given.items())}
         read: dict[str, tuple[Input, Schema]] = {n: open_table(n, v) for n, v in (tables or {}).items()}
         known = tuple(Table(n, schema) for n, (_, schema) in read.items())
-        catalog = Catalog(tuple(self._streams.values()), known)
+        catalog = with_functions(Catalog(tuple(self._streams.values()), known), functions)
         self.plan: QueryPlan = plan_query(bind(with_parameters(text, parameters or {}), catalog, options))
         self.late: list[LateRow] = []
         self._shards = shards

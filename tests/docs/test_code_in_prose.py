@@ -132,7 +132,8 @@ def test_a_wrong_name_in_a_sentence_fails() -> None:
 KNOWN = {
     *OPTIONS,
     *(p for f in (muntin.Session.stream, muntin.Session.table, muntin.Session.start, muntin.Session.__init__,
-                  muntin.Session.snapshot, muntin.Query.write, muntin.Query.explain, muntin.query, muntin.local_spark)
+                  muntin.Session.snapshot, muntin.Query.write, muntin.Query.explain, muntin.query, muntin.function,
+                  muntin.local_spark)
       for p in inspect.signature(f).parameters),
     *(k for part in (SessionPart, StreamPart, TablePart, QueryPart, QueryOptionsPart)
       for n, field in part.model_fields.items() for k in (n, field.alias or n)),

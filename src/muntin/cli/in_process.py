@@ -16,6 +16,7 @@ from muntin.cli.job import SessionPart
 from muntin.cli.streams import Inputs, form_of
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
+from muntin.cql.user_functions import with_functions
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
 from muntin.local.query import open_stream, open_table
@@ -68,7 +69,7 @@ def open_inputs(inputs: Inputs) -> Opened:
     for t in inputs.tables:
         read[t.name] = open_table(t.name, t.path, form_of(t))
         tables.append(Table(t.name, read[t.name][1]))
-    return Opened(Catalog(tuple(streams), tuple(tables)), read)
+    return Opened(with_functions(Catalog(tuple(streams), tuple(tables)), inputs.functions), read)
 
 
 def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:

@@ -227,12 +227,29 @@ class QueryPart(_Part):
         return self
 
 
+class FunctionPart(_Part):
+    """An entry of ``[functions]``: where the code of a function is, ``"module:function"`` (which alone may stand for it
+    where ``@muntin.function`` says the rest), and what ``muntin.function`` takes."""
+
+    code: str
+    returns: str | None = None
+    arguments: list[str] | None = None
+    version: str | None = None
+    on_null: Literal["null", "call"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _place_alone(cls, given: Any) -> Any:
+        return {"code": given} if isinstance(given, str) else given
+
+
 class _Document(_Part):
     session: SessionPart = SessionPart()
     stream: list[StreamPart] = []
     table: list[TablePart] = []
     query: list[QueryPart] = []
     late: Sink | None = None
+    functions: dict[str, FunctionPart] = {}
 
 
 class Job(_Part):
@@ -244,6 +261,7 @@ class Job(_Part):
     tables: list[TablePart]
     queries: list[QueryPart]
     late: Sink | None = None
+    functions: dict[str, FunctionPart] = {}
 
     def resolve(self, path: str) -> str:
         """``path`` as Spark and Python should open it: relative ones counted from the job file, URLs as they are."""
@@ -283,6 +301,7 @@ def load_job(path: Path) -> Job:
         tables=document.table,
         queries=document.query,
         late=document.late,
+        functions=document.functions,
     )
     _check_names(job)
     return job
@@ -344,9 +363,9 @@ def _keys(loc: tuple[int | str, ...]) -> list[str]:
     """The keys that the table of an unknown key would accept."""
     models: dict[str, type[BaseModel]] = {
         "session": SessionPart, "stream": StreamPart, "table": TablePart, "query": QueryPart,
-        "options": QueryOptionsPart, "sink": QuerySink, "late": Sink,
+        "options": QueryOptionsPart, "sink": QuerySink, "late": Sink, "functions": FunctionPart,
     }  # fmt: skip
-    tables = [part for part in loc[:-1] if isinstance(part, str)]
+    tables = [part for part in loc[:-1] if isinstance(part, str) and part in models]
     model = models[tables[-1]] if tables else _Document
     return [f.alias or name for name, f in model.model_fields.items()]
 

@@ -14,11 +14,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from muntin.cli.job import Job, Source, StreamPart, TablePart
+from muntin.cli.job_functions import functions_of
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.cql.durations import parse_duration
+from muntin.cql.user_functions import with_functions
 from muntin.local.readers import Separated
 from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
+from muntin.plan.user_functions import ScalarFunction
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 """Spark's format by a file's extension."""
@@ -40,6 +43,7 @@ class Inputs:
 
     streams: tuple[StreamPart, ...] = ()
     tables: tuple[TablePart, ...] = ()
+    functions: tuple[ScalarFunction, ...] = ()
 
 
 def inputs_of(job: Job | None, declared: list[str], declared_tables: Sequence[str] = ()) -> Inputs:
@@ -53,7 +57,7 @@ def inputs_of(job: Job | None, declared: list[str], declared_tables: Sequence[st
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two inputs are named {name!r}; names must differ")
-    return Inputs(tuple(streams), tuple(tables))
+    return Inputs(tuple(streams), tuple(tables), functions_of(job) if job else ())
 
 
 def _opened(part: Part, job: Job) -> Part:
@@ -156,10 +160,11 @@ def offline_catalog(inputs: Inputs) -> Catalog | None:
     if any(s is None for s in schemas.values()):
         return None
     known = {name: schema for name, schema in schemas.items() if schema is not None}
-    return Catalog(
+    catalog = Catalog(
         tuple(_stream(s, known[s.name], i) for i, s in enumerate(inputs.streams)),
         tuple(_table(t, known[t.name]) for t in inputs.tables),
     )
+    return with_functions(catalog, inputs.functions)
 
 
 def _table(part: TablePart, schema: Schema) -> Table:

@@ -72,6 +72,8 @@ def register(session: Session, inputs: Inputs, live: bool) -> None:
         rules = t.model_dump(include=_TABLE_RULES, exclude_none=True)
         faults: dict[str, Any] = {"on_bad_time": t.on_bad_time, "on_bad_update": t.on_bad_update}
         session.table(t.name, updates, kind=t.kind, op=op, **faults, **rules)
+    for f in inputs.functions:
+        session.function(f)
 
 
 def _read(session: Session, part: StreamPart | TablePart, live: bool) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -58,8 +58,8 @@ class Aggregation:
         if name is not None:
             return Column(name, e.type)
         match e:
-            case Call(fn, args, t):
-                return Call(fn, tuple(self._replace(a) for a in args), t)
+            case Call():
+                return replace(e, args=tuple(self._replace(a) for a in e.args))
             case _:
                 return e
 

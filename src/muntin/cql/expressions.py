@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates.registry import listed
-from muntin.cql import functions, instead, literals, nested, spark_names
+from muntin.cql import functions, instead, literals, nested, spark_names, user_functions
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
 from muntin.cql.dialect import WRAPPERS, WstreamCall
@@ -117,7 +117,7 @@ class ExprBinder:
 
     ``clause`` names it for messages. ``aggregates`` takes aggregate calls, ``subqueries`` scalar sub-queries; None
     forbids them. ``aliases`` are select expressions that a plain name may stand for (HAVING, ORDER BY). ``catalog``
-    knows the user-defined aggregates.
+    knows the users' aggregates and functions.
     """
 
     scope: Scope
@@ -289,13 +289,17 @@ class ExprBinder:
             return extract(args[0].name, self.bind(args[1]))
         if name in functions.TABLE:
             return functions.build(name, [self.bind(a) for a in args])
+        own = self.catalog.scalar(name)
+        if own is not None:
+            return user_functions.call(own, [self.bind(a) for a in args])
         if name.upper() in WRAPPERS:
             raise place_of(node, self.text).error(f"{node.this} goes around the whole query: {node.this}(SELECT ...)")
         words = instead.for_function(name)
         if words is not None:
             raise place_of(node, self.text).unsupported(instead.not_here(name, words))
-        hint = did_you_mean(name, functions.NAMES)
-        known = ", ".join(functions.NAMES)
+        names = [*(f.name for f in self.catalog.scalars), *functions.NAMES]
+        hint = did_you_mean(name, names)
+        known = ", ".join(names)
         raise place_of(node, self.text).unsupported(
             f"there is no function {name} here.{hint} Functions: {known}; aggregates: {listed()}"
         )

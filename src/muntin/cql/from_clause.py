@@ -199,4 +199,4 @@ class _Group:
     def _condition(self, on: exp.Expr) -> Expr:
         """ON sees every source of FROM; in a group with an outer join only those read so far."""
         scope = replace(self.whole.scope, sources=tuple(self.seen)) if self.strict else self.whole.scope
-        return ExprBinder(scope, self.ctx.text, "ON", self.ctx.options.zone).condition(on)
+        return ExprBinder(scope, self.ctx.text, "ON", self.ctx.options.zone, catalog=self.ctx.catalog).condition(on)

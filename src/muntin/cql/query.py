@@ -86,7 +86,7 @@ class Queries:
         """An item of FROM with a condition, as the plain sub-query ``SELECT 1 FROM item WHERE on``."""
         source = Sources(self.ctx, relation).bind(tree, alias)
         scope = Scope((source,), self.ctx.text, outer)
-        e = ExprBinder(scope, self.ctx.text, "ON", self.ctx.options.zone).condition(on)
+        e = ExprBinder(scope, self.ctx.text, "ON", self.ctx.options.zone, catalog=self.ctx.catalog).condition(on)
         local, correlated = by_correlation(e, scope.local())
         return Inner(Filter(source.node, conjunction(local)) if local else source.node, correlated, scope)
 

@@ -198,7 +198,7 @@ class SubQueries:
             bound = ExprBinder(inner.scope, self.ctx.text, "SELECT", zone, agg, catalog=self.ctx.catalog).bind(item)
             value, aggs = agg.lift(bound, item), list(agg.aggs)
         else:
-            value = ExprBinder(inner.scope, self.ctx.text, "SELECT", zone).bind(item)
+            value = ExprBinder(inner.scope, self.ctx.text, "SELECT", zone, catalog=self.ctx.catalog).bind(item)
             aggs = [("a0", Agg("single", value, value.type))]
             value = Column("a0", value.type)
         for _, a in aggs:
@@ -286,7 +286,8 @@ class SubQueries:
             assert isinstance(tree, exp.Select)
             items = [i.this if isinstance(i, exp.Alias) else i for i in tree.expressions]
             self._as_many(-1 if any(i.is_star for i in items) else len(items), xs, node)
-            ys.extend(ExprBinder(scope, self.ctx.text, "SELECT", self.ctx.options.zone).bind(i) for i in items)
+            binder = ExprBinder(scope, self.ctx.text, "SELECT", self.ctx.options.zone, catalog=self.ctx.catalog)
+            ys.extend(map(binder.bind, items))
             return self._matching(xs, ys, which, node)
 
         inner = self._rows(tree, listed)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from muntin.aggregates.registry import spark_name
 from muntin.cql.types import family, to_spark
-from muntin.plan.exprs import Agg, Call, Column, Expr, Literal
+from muntin.plan.exprs import USER, Agg, Call, Column, Expr, Literal
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
@@ -131,7 +131,7 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
         case "date_trunc":
             return f"date_trunc({texts[0]}, {texts[1]})"
         case _:
-            return f"{fn}({', '.join(texts)})"
+            return f"{fn.removeprefix(USER)}({', '.join(texts)})"
 
 
 def _case(texts: Sequence[str]) -> str:

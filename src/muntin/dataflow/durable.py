@@ -31,6 +31,7 @@ from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery, Scan
 from muntin.plan.rewriting import map_scans
+from muntin.plan.user_functions import code_of, user_calls, with_code
 
 OnChange = OneOf["refuse", "refill"]
 """What to do when a query asks another question than at the checkpoint: refuse to start, or start what is new with
@@ -268,7 +269,7 @@ def _stored(name: str, plan: QueryPlan, old: DurableQuery) -> QueryPlan:
             'on_change="refill" and another name'
         ) from e
     streams = {s.name: s for s in plan.streams}
-    vertices = tuple(_reading(v, streams) for v in stored.vertices)
+    vertices = with_code(tuple(_reading(v, streams) for v in stored.vertices), code_of(user_calls(plan.vertices)))
     return replace(
         plan, vertices=vertices, root=stored.root, ticks=stored.ticks, horizon=stored.horizon,
         shown=stored.shown, order=stored.order,

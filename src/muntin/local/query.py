@@ -15,6 +15,7 @@ from muntin.cql.binder import bind
 from muntin.cql.options import OPTIONS, query_options
 from muntin.cql.parameters import with_parameters
 from muntin.cql.types import TIMESTAMP
+from muntin.cql.user_functions import Functions, with_functions
 from muntin.dataflow.planner import plan_query
 from muntin.local.readers import Input, Separated, read_input, schema_of
 from muntin.local.replay import Replay
@@ -34,6 +35,7 @@ def query(
     tables: Mapping[str, Any] | None = None,
     streams: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
+    functions: Functions = (),
     on_bad_time: OneOf["drop", "fail"] = "drop",
     **inputs: Any,
 ) -> pa.Table:
@@ -49,6 +51,7 @@ def query(
         tables: static tables by name, in the forms that streams take.
         streams: streams by name, for names that cannot be keywords or are options here.
         parameters: values of ``:name`` in the text (None, bool, numbers, text, dates, datetimes).
+        functions: your own scalar functions (``muntin.function``), as a list or by name.
         on_bad_time: what to do with rows without a usable event time: leave them out with a warning, or fail.
         **inputs: streams by name: an Arrow table or record batches, a pandas or Polars frame, a list of dicts, the
             path (directory, glob, list of paths) of Parquet, CSV or JSON lines files; or ``(input, "column of event
@@ -63,7 +66,7 @@ def query(
 
     Raises QueryError for a wrong text, ConfigError for wrong inputs and options, DataError for data that stop a query.
     """
-    replay = _prepare(text, ts, ts_unit, tables, streams, parameters, on_bad_time, inputs)
+    replay = _prepare(text, ts, ts_unit, tables, streams, parameters, functions, on_bad_time, inputs)
     answer = pa.concat_tables(list(replay.results()))
     for line in replay.losses.lines():
         warnings.warn(line, stacklevel=2)
@@ -78,6 +81,7 @@ def query_batches(
     tables: Mapping[str, Any] | None = None,
     streams: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
+    functions: Functions = (),
     on_bad_time: OneOf["drop", "fail"] = "drop",
     **inputs: Any,
 ) -> Iterator[pa.Table]:
@@ -85,7 +89,7 @@ def query_batches(
 
     Arguments are checked and the text is bound at once; files are read as the tables are taken.
     """
-    replay = _prepare(text, ts, ts_unit, tables, streams, parameters, on_bad_time, inputs)
+    replay = _prepare(text, ts, ts_unit, tables, streams, parameters, functions, on_bad_time, inputs)
 
     def batches() -> Iterator[pa.Table]:
         for table in replay.results():
@@ -104,6 +108,7 @@ def _prepare(
     tables: Mapping[str, Any] | None,
     streams: Mapping[str, Any] | None,
     parameters: Mapping[str, Any] | None,
+    functions: Functions,
     on_bad_time: str,
     inputs: Mapping[str, Any],
 ) -> Replay:
@@ -131,7 +136,8 @@ def _prepare(
     for name, source in (tables or {}).items():
         read[name] = open_table(name, source)
         statics.append(Table(name, read[name][1]))
-    bound = bind(with_parameters(text, parameters or {}), Catalog(tuple(known), tuple(statics)), query_options(options))
+    catalog = with_functions(Catalog(tuple(known), tuple(statics)), functions)
+    bound = bind(with_parameters(text, parameters or {}), catalog, query_options(options))
     for note in bound.notes:
         if not note.endless:
             warnings.warn(note.text, stacklevel=3)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
+from muntin.plan.user_functions import ScalarFunction
 
 TABLE_ORDER = -1
 """Updates of tables come before stream rows of the same instant."""
@@ -173,6 +174,7 @@ class Catalog:
     tables: tuple[Table, ...] = field(default=())
     views: tuple[View, ...] = ()
     functions: tuple[AggregateFunction, ...] = ()
+    scalars: tuple[ScalarFunction, ...] = ()
 
     def stream(self, name: str) -> Stream | None:
         return next((s for s in self.streams if s.name.lower() == name.lower()), None)
@@ -186,6 +188,9 @@ class Catalog:
     def function(self, name: str) -> AggregateFunction | None:
         return next((f for f in self.functions if f.name.lower() == name.lower()), None)
 
+    def scalar(self, name: str) -> ScalarFunction | None:
+        return next((f for f in self.scalars if f.name.lower() == name.lower()), None)
+
     def with_view(self, name: str, text: str) -> Catalog:
         """The catalog with one more view; its text is bound where it is used.
 
@@ -196,8 +201,8 @@ class Catalog:
             raise ConfigError(f"view {name!r}: there is already a stream, table or view with this name; choose another")
         return replace(self, views=(*self.views, View(name, text)))
 
-    def having(self, new: Stream | Table | View | AggregateFunction) -> Catalog:
-        """The catalog with one more stream, table, view or aggregate, in the place of another of its kind and name."""
+    def having(self, new: Stream | Table | View | AggregateFunction | ScalarFunction) -> Catalog:
+        """The catalog with one more stream, table, view or function, in the place of another of its kind and name."""
         kind = _KINDS[type(new)]
         before: tuple[Any, ...] = getattr(self, kind)
         there = any(x.name.lower() == new.name.lower() for x in before)
@@ -210,11 +215,13 @@ class Catalog:
         return replace(self, **{k: _others(getattr(self, k), name) for k in kinds})
 
     def without_function(self, name: str) -> Catalog:
-        """The catalog without the aggregate of this name."""
-        return replace(self, functions=_others(self.functions, name))
+        """The catalog without the aggregate or function of this name."""
+        return replace(self, functions=_others(self.functions, name), scalars=_others(self.scalars, name))
 
 
-_KINDS: dict[type, str] = {Stream: "streams", Table: "tables", View: "views", AggregateFunction: "functions"}
+_KINDS: dict[type, str] = {
+    Stream: "streams", Table: "tables", View: "views", AggregateFunction: "functions", ScalarFunction: "scalars",
+}  # fmt: skip
 
 
 def _others(known: tuple[Any, ...], name: str) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ columns (``scalars.evaluate``) and, row by row, by ``reference``; ``FUNCTIONS`` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -53,6 +53,14 @@ FUNCTIONS: frozenset[str] = frozenset(
 )
 
 
+USER = "udf:"
+"""How ``fn`` of a call of a user's function begins; its name follows."""
+
+
+def _no_code() -> Any:
+    return None
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the node's input, by name."""
@@ -71,14 +79,20 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of ``FUNCTIONS`` over arguments. ``cast`` converts its argument to ``type``."""
+    """A function of ``FUNCTIONS`` over arguments. ``cast`` converts its argument to ``type``.
+
+    ``udf:name``: a user's function. What it is is its name and ``version``, in a stored plan too; ``code`` (a
+    ``plan.user_functions.ScalarFunction``) is what runs, and no part of it (None in a plan as it was read back).
+    """
 
     fn: str
     args: tuple[Expr, ...]
     type: pa.DataType
+    version: str = ""
+    code: Any = field(default_factory=_no_code, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.fn not in FUNCTIONS:
+        if self.fn not in FUNCTIONS and not self.fn.startswith(USER):
             raise ValueError(f"unknown function {self.fn!r}")
 
 
@@ -153,6 +167,11 @@ def columns_of(e: Expr) -> Iterator[Column]:
                 yield from columns_of(a)
         case Literal():
             return
+
+
+def calls_user_code(e: Expr) -> bool:
+    """Whether a user's function is called in the expression."""
+    return isinstance(e, Call) and (e.fn.startswith(USER) or any(map(calls_user_code, e.args)))
 
 
 def map_columns(e: Expr, f: Callable[[Column], Expr]) -> Expr:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from muntin.core.errors import DataError
-from muntin.plan.exprs import Call, Column, Expr, Literal
+from muntin.plan.exprs import USER, Call, Column, Expr, Literal
 from muntin.reference.casts import cast
 from muntin.reference.nested import NESTED
 from muntin.reference.spark_names import STRICT as SPARK_NAMES
@@ -36,6 +36,9 @@ def eval_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
             return eval_expr(other, row)
         case Call(fn, args) if fn in _LAZY:
             return coerce(_LAZY[fn](args, row), expr.type)
+        case Call(fn, args) if fn.startswith(USER):
+            shown = expr.code.on_null == "call"
+            return _user_code(expr, [eval_expr(a, row) for a in args] if shown else _arguments(fn, args, row))
         case Call(fn, args):
             return _named(expr, _arguments(fn, args, row))
     raise TypeError(f"not an expression: {expr!r}")
@@ -80,6 +83,16 @@ def _apply(call: Call, values: list[Any]) -> Any:
     with localcontext() as exact:
         exact.prec = 100
         return coerce(_STRICT[fn](type_, *values), type_)
+
+
+def _user_code(call: Call, values: list[Any]) -> Any:
+    """A user's function, asked about one row."""
+    if call.code.on_null == "null" and any(v is None for v in values):
+        return None
+    found = call.code(*(pa.array([v], a.type) for v, a in zip(values, call.args, strict=True)))
+    plain = found if isinstance(found, pa.Array) else pa.array(found)
+    timed = pt.is_timestamp(call.type)
+    return canonical(plain.cast(pa.int64() if timed else call.type)[0].as_py())
 
 
 # --- logic and choice -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from muntin.core.batch import no_columns
 from muntin.core.errors import DataError, InternalError
 from muntin.cql.failures import advice, subject
-from muntin.plan.exprs import Call, Column, Expr, Literal
+from muntin.plan.exprs import USER, Call, Column, Expr, Literal, calls_user_code
 from muntin.plan.failing import NOT_STRICT, may_fail
 from muntin.scalars import arithmetic as maths
 from muntin.scalars import calendar as times
@@ -26,6 +26,7 @@ from muntin.scalars.cast import cast_value, no_value_is_meant
 from muntin.scalars.cast_rules import Value, convert
 from muntin.scalars.clocks import clock
 from muntin.scalars.comparison import common_type, equal, less
+from muntin.scalars.user_defined import call_user_code
 
 Function = Callable[[Sequence[Value], pa.DataType], Value]
 
@@ -64,7 +65,12 @@ def _value(expr: Expr, columns: pa.RecordBatch) -> Value:
 
 
 def _eager_or_lazy(call: Call, columns: pa.RecordBatch, apply: Callable[[Call, Sequence[Value]], Value]) -> Value:
-    """The call over whole columns; if that fails, argument by argument for the rows that need it."""
+    """The call over whole columns; if that fails, argument by argument for the rows that need it.
+
+    Users' code is asked only about rows that need it: what guards it, and what it costs, is its author's business.
+    """
+    if call.fn in LAZY and calls_user_code(call):
+        return LAZY[call.fn](call, columns)
     try:
         args = [_value(a, columns) for a in call.args]
     except DataError:
@@ -81,6 +87,8 @@ def _eager_or_lazy(call: Call, columns: pa.RecordBatch, apply: Callable[[Call, S
 
 def _checked(call: Call, args: Sequence[Value]) -> Value:
     """The call over evaluated arguments. Raises DataError for the first row in which it has no value."""
+    if call.fn.startswith(USER):
+        return call_user_code(call, args, _rows(args))
     try:
         value = convert(TABLE[call.fn](args, call.type), call.type)
     except pa.ArrowInvalid as e:
@@ -102,6 +110,8 @@ def _tried(call: Call, args: Sequence[Value]) -> Value:
 
     Cost: where numbers overflow, a few calls of the kernel for each such row.
     """
+    if call.fn.startswith(USER):
+        return call_user_code(call, args, _rows(args))
     try:
         return convert(TABLE[call.fn](args, call.type), call.type)
     except pa.ArrowInvalid:

@@ -47,6 +47,8 @@ def _parts(session: Session) -> Iterator[str]:
         yield html_table(("view", "text"), [(v.name, v.text) for v in known.views], caption="Views")
     if known.functions:
         yield html_table(("aggregate",), [(f.name,) for f in known.functions], caption="Aggregates")
+    if known.scalars:
+        yield html_table(("function",), [(f.name,) for f in known.scalars], caption="Functions")
     if session.queries:
         queries = [(q.name, q.bound.text, _sink(q), _stands(q)) for q in session.queries.values()]
         yield html_table(("query", "text", "writes to", "now"), queries, caption="Queries")

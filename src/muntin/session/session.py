@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as changed
 from typing import Any, Unpack, get_args
@@ -15,6 +15,7 @@ from muntin.aggregates.registry import is_name
 from muntin.core.errors import ConfigError, MuntinError
 from muntin.cql.binder import bind
 from muntin.cql.options import Duration, Options, microseconds, query_options
+from muntin.cql.user_functions import Type, function, with_function
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange
 from muntin.dataflow.explain import Form
@@ -26,6 +27,7 @@ from muntin.optimizer.statistics import Statistics
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
+from muntin.plan.user_functions import OnNull, ScalarFunction, user_calls
 from muntin.plan.windows import Periods
 from muntin.scheduling.policies import POLICIES
 from muntin.session.html import session_html
@@ -311,23 +313,56 @@ class Session:
         """
         if not name.isidentifier():
             raise ConfigError(f"aggregate {name!r}: the name must be one word of letters, digits and underscores")
-        if self.catalog.function(name) or is_name(name):
+        if self.catalog.function(name) or self.catalog.scalar(name) or is_name(name):
             raise ConfigError(f"there is an aggregate {name!r} already (names do not tell cases apart)")
         code = evaluator(name, aggregate)
         known = AggregateFunction(name, arrow_type(argument, name), arrow_type(result, name), code.invertible)
         self.functions[name] = code
         self.catalog = changed(self.catalog, functions=(*self.catalog.functions, known))
 
+    def function(
+        self,
+        name: str | ScalarFunction,
+        code: Callable[..., Any] | None = None,
+        returns: Type | None = None,
+        arguments: Sequence[Type] | None = None,
+        version: str = "1",
+        on_null: OnNull = "null",
+        replace: bool = False,
+    ) -> None:
+        """Register a scalar function over Arrow arrays, to be called wherever a query may have an expression.
+
+        ``session.function(kelvin)`` takes what ``@muntin.function(...)`` has made; ``session.function("kelvin", code,
+        returns="DOUBLE", arguments=["DOUBLE"])`` makes it here (see ``muntin.function``). The code is sent to the
+        workers by value where it is defined in the main module or a notebook, else its module must be there.
+        ``replace``: take the place of one of this name; queries that call it are bound anew.
+
+        Raises ConfigError for a name that is taken, by the language too, and for one that a run under way calls.
+        """
+        if isinstance(name, ScalarFunction):
+            found = name
+        elif returns is None or code is None:
+            raise ConfigError(
+                f'function {name!r}: give its code and what it returns, as in session.function({name!r}, code, '
+                'returns="DOUBLE"), or one made with @muntin.function(returns=...)'
+            )
+        else:
+            found = function(code, returns=returns, arguments=arguments, name=name, version=version, on_null=on_null)
+        catalog = with_function(self.catalog, found, replace=replace)
+        if self.catalog.scalar(found.name):
+            self._not_running(found.name)
+            self._bind_all(catalog)
+        self.catalog = catalog
+
     def drop(self, name: str) -> None:
-        """Take out the stream, table, view, aggregate or query of this name; a run under way keeps its queries.
+        """Take out the stream, table, view, function or query of this name; a run under way keeps its queries.
 
         Raises ConfigError where there is none or more than one, and for what a query, a view or a run under way reads.
         """
-        function = self.catalog.function(name)
-        there = [function, self._known(name), self.queries.get(name)]
+        there = [self.catalog.function(name), self.catalog.scalar(name), self._known(name), self.queries.get(name)]
         found = [x for x in there if x is not None]
         if not found:
-            raise ConfigError(f"there is no stream, table, view, aggregate or query {name!r}")
+            raise ConfigError(f"there is no stream, table, view, aggregate, function or query {name!r}")
         if len(found) > 1:
             raise ConfigError(
                 f"{name!r} is the name of more than one thing here: a query goes with session.queries[{name!r}].drop()"
@@ -339,6 +374,9 @@ class Session:
                 self._not_running(own)
                 self._bind_all(self.catalog.without_function(name))
                 self.functions.pop(own)
+            case ScalarFunction(own):
+                self._not_running(own)
+                self._bind_all(self.catalog.without_function(name))
             case _:
                 self._bind_all(self._without(name))
                 self._forget(name)
@@ -379,11 +417,12 @@ class Session:
         return self.catalog.without(name)
 
     def _not_running(self, name: str) -> None:
-        """Raises ConfigError where a run under way reads the stream, table or aggregate: it takes up more queries."""
+        """Raises ConfigError where a run under way reads the stream, table or function: it takes up more queries."""
         self.runs = [r for r in self.runs if r.active]
         for run in self.runs:
             graph = run.spec.graph
-            if name in {s.name for s in (*run.job.streams, *graph.streams)} or name in graph.functions:
+            called = {c.code.name for c in user_calls(graph.vertices) if c.code is not None}
+            if name in {s.name for s in (*run.job.streams, *graph.streams)} | {*graph.functions} | called:
                 raise ConfigError(f"{name!r} is read by a run that is under way: stop() the run first")
 
     def _bind_all(self, catalog: Catalog) -> None:

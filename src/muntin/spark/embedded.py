@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from muntin.core.errors import ConfigError
@@ -94,3 +96,8 @@ def _let_workers_import_muntin() -> None:
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if here not in path:
         os.environ["PYTHONPATH"] = os.pathsep.join([here, *filter(None, path)])
+
+
+def sent_by_value(module: ModuleType) -> None:
+    """Let what a module defines be sent to workers as it is: they cannot import it."""
+    cloudpickle.register_pickle_by_value(module)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column as Computed
@@ -15,7 +15,7 @@ from muntin.dataflow.graph import Graph
 from muntin.engine.rows import wire_schema
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
-from muntin.plan.exprs import TRUE, Call, Column, Expr, conjunction, conjuncts
+from muntin.plan.exprs import TRUE, Call, Column, Expr, Literal, calls_user_code, conjunction, conjuncts
 from muntin.plan.failing import any_may_fail
 from muntin.spark.late import ROW
 from muntin.spark.pack import NOW
@@ -24,17 +24,19 @@ from muntin.spark.spec import EVENT_TIME, Feed
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """The SELECT of one stream: ``exprs`` in order, and the feeds made of them."""
+    """The SELECT of one stream: ``exprs`` by place, and the feeds made of them and of what packers compute of those
+    (``computed``, by place)."""
 
-    exprs: tuple[str, ...]
+    exprs: tuple[tuple[int, str], ...]
     feeds: tuple[Feed, ...]
+    computed: tuple[tuple[int, Expr], ...] = ()
 
 
 def plan_feeds(streams: Sequence[Stream], graph: Graph) -> list[StreamPlan]:
     """One plan per stream; equal expressions are computed once."""
     plans: list[StreamPlan] = []
     for position, stream in enumerate(streams):
-        exprs: dict[str, int] = {}
+        exprs = Places({})
         feeds = []
         for number, channel in enumerate(graph.channels):
             vertex = graph.vertices[channel.vertex]
@@ -46,7 +48,7 @@ def plan_feeds(streams: Sequence[Stream], graph: Graph) -> list[StreamPlan]:
                 )
                 schema = wire_schema(vertex, channel.route)
                 feeds.append(Feed(number, position, keep, columns, schema, channel.route, channel.level, present))
-        plans.append(StreamPlan(tuple(exprs), tuple(feeds)))
+        plans.append(StreamPlan(tuple(exprs.texts()), tuple(feeds), tuple(exprs.computed())))
     return plans
 
 
@@ -74,13 +76,38 @@ def _for_rows(e: Expr, keep: Expr, stream: Stream) -> Expr:
     return Call("only", (conjunction([timed, *conjuncts(keep)]), e), e.type)
 
 
-def _place_column(e: Expr, stream: Stream, exprs: dict[str, int]) -> int:
+def _place_column(e: Expr, stream: Stream, exprs: Places) -> int:
     return EVENT_TIME if isinstance(e, Column) and e.name == stream.ts else _place(e, exprs)
 
 
-def _place(e: Expr, exprs: dict[str, int]) -> int:
-    text = to_spark_sql(e)
-    return exprs.setdefault(text, len(exprs))
+@dataclass(frozen=True)
+class Places:
+    """Columns of one stream by what they are: texts for the JVM, expressions for the packer."""
+
+    of: dict[str | Expr, int]
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        return ((place, e) for e, place in self.of.items() if isinstance(e, str))
+
+    def computed(self) -> Iterator[tuple[int, Expr]]:
+        return ((place, e) for e, place in self.of.items() if not isinstance(e, str))
+
+
+def _place(e: Expr, exprs: Places) -> int:
+    found = _over_columns(e, exprs) if calls_user_code(e) else to_spark_sql(e)
+    return exprs.of.setdefault(found, len(exprs.of))
+
+
+def _over_columns(e: Expr, exprs: Places) -> Expr:
+    """An expression that calls users' code, over columns of the JVM: whatever in it does not, and cannot fail for a row
+    that is not asked about."""
+    match e:
+        case Literal():
+            return e
+        case Call() if calls_user_code(e) or any_may_fail(e):
+            return replace(e, args=tuple(_over_columns(a, exprs) for a in e.args))
+        case _:
+            return Column(f"e{_place(e, exprs)}", e.type)
 
 
 def quoted(name: str) -> str:
@@ -97,6 +124,6 @@ def select(df: DataFrame, stream: Stream, plan: StreamPlan, timed: bool, row: Co
     """The stream as the packer takes it: event time, if ``timed`` processing time, expressions, and if late rows are
     wanted the ``row`` as it came."""
     now = [F.expr(BATCH_TIME).alias(NOW)] if timed else []
-    computed = [F.expr(text).alias(f"e{i}") for i, text in enumerate(plan.exprs)]
+    computed = [F.expr(text).alias(f"e{i}") for i, text in plan.exprs]
     whole = [] if row is None else [row.alias(ROW)]
     return df.select(F.col(quoted(stream.ts)).alias("__ts"), *now, *computed, *whole)

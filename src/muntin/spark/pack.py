@@ -17,6 +17,7 @@ from muntin.dataflow.routes import Split, route
 from muntin.engine.source import bad_time, event_times
 from muntin.operators.joins.hot_keys import ROLE
 from muntin.plan.catalog import Stream
+from muntin.scalars.evaluate import evaluate
 from muntin.spark import wire
 from muntin.spark.hot import hot_keys
 from muntin.spark.late import LateSearch
@@ -91,6 +92,7 @@ class Packer:
             if batch.num_rows == 0:
                 continue
             ts, good = self._times(batch)
+            batch = self._computed(batch)
             for f in feeds:
                 held[f.channel].append(_shape(f, batch, ts, good))
             self.late.look(batch, ts, good, self._kept, self._shipped)
@@ -101,6 +103,15 @@ class Packer:
         yield from self._flush(feeds, held)
         yield from self.late.letters()
         yield from self._headers()
+
+    def _computed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the columns that call users' functions."""
+        mine = self.spec.computed[self.stream] if self.spec.computed else ()
+        made = [(f"e{place}", evaluate(e, batch)) for place, e in mine]
+        if not made:
+            return batch
+        names = [*batch.schema.names, *(n for n, _ in made)]
+        return pa.RecordBatch.from_arrays([*batch.columns, *(a for _, a in made)], names=names)
 
     def _kept(self, source: int, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Which rows a source's filter keeps."""

@@ -45,6 +45,7 @@ def plan_pipeline(
         feeds=tuple(f for p in plans for f in p.feeds),
         shards=shards,
         partitions=partitions,
+        computed=tuple(p.computed for p in plans),
         called=tuple(tuple(n for n, q in queries.items() if q.signature == signature) for signature in distinct),
     )
     return spec, plans

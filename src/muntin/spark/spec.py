@@ -11,6 +11,7 @@ import pyarrow as pa
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.routes import Route
 from muntin.plan.catalog import Stream
+from muntin.plan.exprs import Expr
 from muntin.spark.outlets import Outlet
 
 EVENT_TIME = -1
@@ -21,8 +22,9 @@ EVENT_TIME = -1
 class Feed:
     """Rows of one stream, filtered, projected and sharded in one way: a channel of the graph that begins at a source.
 
-    ``channel``: its number. ``keep`` and ``columns`` are positions among the columns that the JVM computes (``keep``
-    -1: every row); ``present`` (rows where one of them is NULL are not sent) are positions among ``columns``.
+    ``channel``: its number. ``keep`` and ``columns`` are positions among the columns that the JVM or the packer
+    (``PipelineSpec.computed``) computes (``keep`` -1: every row); ``present`` (rows where one of them is NULL are not
+    sent) are positions among ``columns``.
     ``schema``: as rows arrive. ``level``: the deepest level that reads it.
     """
 
@@ -89,6 +91,8 @@ class PipelineSpec:
     """Whether queries may wait (``spark.due``)."""
     sheds: bool = False
     """Whether the driver decides for each batch what it leaves out (``overload``)."""
+    computed: tuple[tuple[tuple[int, Expr], ...], ...] = ()
+    """By stream the columns that packers compute beside those of the JVM, by place: what calls users' functions."""
     starts: tuple[int, ...] = ()
     """Processing times (microseconds) at which runs of the pipeline began, where ``timed`` (see ``starts``)."""
 
