@@ -9,6 +9,7 @@ from muntin.core.time import FOREVER
 from muntin.kernels.gathering import meet_into
 from muntin.kernels.index import bucket_order, dense_ids
 from muntin.kernels.joining import extend, probe
+from muntin.kernels.spans import earlier, later, probe_spans
 
 
 def rows(rng: Random, n: int, fifo: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,6 +47,43 @@ def test_probe_finds_what_nested_loops_find(seed: int, fifo: bool, in_buckets: b
     assert (start == np.maximum(new[1][left], stored[1][right])).all()
     assert (exp == np.minimum(new[2][left], stored[2][right])).all()
     assert touched <= len(new[0]) * len(stored[0])
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("fifo", [True, False])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_spans_are_the_pairs_that_a_probe_finds(seed: int, fifo: bool, ordered: bool) -> None:
+    rng = Random(seed)
+    new = rows(rng, rng.randint(1, 40), fifo and rng.random() < 0.5)
+    if ordered:
+        new = tuple(a[bucket_order(new[0])[0]] for a in new)
+    elif rng.random() < 0.5:
+        new = tuple(a[np.random.default_rng(seed).permutation(len(a))] for a in new)
+    chunk = rows(rng, rng.randint(1, 60), fifo)
+    order, directory = bucket_order(chunk[0])
+    stored = tuple(a[order] for a in chunk)
+    limit = rng.choice((5, 12, FOREVER))
+    left, right, looked = probe(new, stored, directory, limit, fifo)
+    found = probe_spans(new, stored, directory, limit, fifo)
+    assert found.pair_rows().tolist() == left.tolist() and found.pair_partners().tolist() == right.tolist()
+    assert found.pairs == len(left) and (found.count > 0).all() and found.looked >= len(left)
+    assert found.looked <= looked or not ordered
+    start, exp = np.zeros(len(left) + 3, np.int64), np.zeros(len(left) + 3, np.int64)
+    later(found.rows, found.first, found.count, new[1], stored[1], start, 3)
+    earlier(found.rows, found.first, found.count, new[2], stored[2], exp, 3)
+    assert start[3:].tolist() == np.maximum(new[1][left], stored[1][right]).tolist()
+    assert exp[3:].tolist() == np.minimum(new[2][left], stored[2][right]).tolist()
+
+
+def test_a_probe_for_spans_stops_where_it_is_told() -> None:
+    rng = Random(5)
+    new, chunk = rows(rng, 40, True), rows(rng, 60, True)
+    order, directory = bucket_order(chunk[0])
+    stored = tuple(a[order] for a in chunk)
+    whole = probe_spans(new, stored, directory, FOREVER, True)
+    part = probe_spans(new, stored, directory, FOREVER, True, most=20)
+    assert 20 < part.pairs < whole.pairs
+    assert part.pair_rows().tolist() == whole.pair_rows().tolist()[: part.pairs]
 
 
 def test_bucket_order_is_stable_and_its_directory_fits_the_chunk() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.operators.joins.assemble import Picked, Placed, column, placed_column
+from muntin.kernels.spans import Spans
+from muntin.operators.joins.assemble import Partners, Picked, Placed, Probing, column, placed_column
 
 VALUES = {
     "int64": pa.array(range(50), pa.int64()),
@@ -62,3 +63,21 @@ def test_columns_of_chunks_whose_rows_go_to_runs_of_places(name: str, seed: int)
             wanted[p] = chunk.column("c")[int(index[p])].as_py()
     found = placed_column(parts, "c", total)
     assert found.to_pylist() == wanted and found.type == VALUES[name].type
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("side", ["probing", "some of them probing", "partners"])
+def test_columns_of_spans(name: str, side: str) -> None:
+    rng = np.random.default_rng(len(name))
+    rows = pa.RecordBatch.from_arrays([VALUES[name]], names=["c"])
+    parts = []
+    for _ in range(3):
+        low, spans = int(rng.integers(0, 20)), int(rng.integers(1, 6))
+        chunk = rows.slice(low, 20)
+        first, count = rng.integers(0, 10, spans).astype(np.int32), rng.integers(1, 10, spans).astype(np.int32)
+        found = Spans(np.sort(rng.integers(0, 9, spans)).astype(np.int32), first, count, int(count.sum()), 0)
+        place = rng.permutation(20).astype(np.int32) if side.startswith("some") else None
+        parts.append(Partners(chunk, found) if side == "partners" else Probing(chunk, found, place))
+    wanted = pa.concat_arrays([p.rows.column("c").take(pa.array(p.index)) for p in parts])
+    found = column(parts, "c", sum(map(len, parts)))
+    assert found.equals(wanted) and found.type == wanted.type

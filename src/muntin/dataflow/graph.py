@@ -336,7 +336,7 @@ class Graph:
             op = self.vertices[number].op
             if isinstance(op, Insertions):
                 found[number] = number in shown or bool(readers[number])
-            elif isinstance(op, Compute | Narrow) and number not in roots:
+            elif isinstance(op, Compute | Narrow | WindowJoin) and number not in roots:
                 found[number] = any(found[r] for r in readers[number])
         return tuple(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.kernels.gathering import take_32, take_64, take_runs_32, take_runs_64
+from muntin.kernels.spans import Spans, copy_32, copy_64, fill_32, fill_64
 
-WIDTHS: dict[int, tuple[type[np.generic], Any, Any]] = {
-    64: (np.int64, take_64, take_runs_64),
-    32: (np.int32, take_32, take_runs_32),
-}
-"""Bits of a value: how it is looked at, and what picks such values, in order or to runs of places."""
+WIDTHS: dict[int, tuple[type[np.generic], Any]] = {64: (np.int64, take_runs_64), 32: (np.int32, take_runs_32)}
+"""Bits of a value: how it is looked at, and what picks such values to runs of places."""
+
+Values = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,63 @@ class Picked:
 
     rows: pa.RecordBatch
     index: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def write(self, values: Values, out: Values, at: int) -> None:
+        """The picked ones of ``values`` into ``out`` from place ``at`` on."""
+        (take_64 if values.itemsize == 8 else take_32)(values, self.index, out, at)
+
+
+@dataclass(frozen=True)
+class Probing:
+    """The rows of a chunk that found partners, each as often as it found one. ``places``: the rows of the chunk that
+    probed (None: all)."""
+
+    rows: pa.RecordBatch
+    spans: Spans
+    places: NDArray[np.int32] | None = None
+
+    @cached_property
+    def found(self) -> NDArray[np.int32]:
+        """The row of each span."""
+        return self.spans.rows if self.places is None else self.places[self.spans.rows]
+
+    @cached_property
+    def index(self) -> NDArray[np.int32]:
+        """The row of each pair."""
+        return np.repeat(self.found, self.spans.count)
+
+    def __len__(self) -> int:
+        return self.spans.pairs
+
+    def write(self, values: Values, out: Values, at: int) -> None:
+        """As ``Picked.write``."""
+        (fill_64 if values.itemsize == 8 else fill_32)(values, self.found, self.spans.count, out, at)
+
+
+@dataclass(frozen=True)
+class Partners:
+    """The rows of a chunk that were found, in order of those that found them."""
+
+    rows: pa.RecordBatch
+    spans: Spans
+
+    @cached_property
+    def index(self) -> NDArray[np.int32]:
+        """The row of each pair."""
+        return self.spans.pair_partners()
+
+    def __len__(self) -> int:
+        return self.spans.pairs
+
+    def write(self, values: Values, out: Values, at: int) -> None:
+        """As ``Picked.write``."""
+        (copy_64 if values.itemsize == 8 else copy_32)(values, self.spans.first, self.spans.count, out, at)
+
+
+Part = Picked | Probing | Partners
 
 
 @dataclass(frozen=True)
@@ -44,7 +102,7 @@ class Placed:
         return np.repeat(self.low - ahead, counts) + np.arange(int(counts.sum()))
 
 
-def column(parts: Sequence[Picked], name: str, total: int) -> pa.Array:
+def column(parts: Sequence[Part], name: str, total: int) -> pa.Array:
     """One column of all parts, in order; ``total`` rows (at least one). Plain values of 4 or 8 bytes without NULLs are
     written once; others are taken chunk by chunk and put together."""
     arrays = [p.rows.column(name) for p in parts]
@@ -52,12 +110,12 @@ def column(parts: Sequence[Picked], name: str, total: int) -> pa.Array:
     width = _width(kind)
     if width not in WIDTHS or any(a.null_count for a in arrays):
         return _together([a.take(pa.array(p.index)) for a, p in zip(arrays, parts, strict=True)])
-    dtype, take, _ = WIDTHS[width]
+    dtype, _ = WIDTHS[width]
     buffer = pa.allocate_buffer(total * width // 8)  # Arrow's pool keeps memory from batch to batch
     out, at = np.frombuffer(buffer, dtype), 0
     for a, p in zip(arrays, parts, strict=True):
-        take(_values(a, dtype), p.index, out, at)
-        at += len(p.index)
+        p.write(_values(a, dtype), out, at)
+        at += len(p)
     return pa.Array.from_buffers(kind, total, [None, buffer])
 
 
@@ -72,7 +130,7 @@ def placed_column(parts: Sequence[Placed], name: str, total: int) -> pa.Array:
         order = np.empty(total, np.int64)
         order[np.concatenate(places)] = np.arange(total)
         return _together(taken).take(pa.array(order))
-    dtype, _, take = WIDTHS[width]
+    dtype, take = WIDTHS[width]
     buffer = pa.allocate_buffer(total * width // 8)
     out = np.frombuffer(buffer, dtype)
     for a, p in zip(arrays, parts, strict=True):

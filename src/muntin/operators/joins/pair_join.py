@@ -6,7 +6,7 @@ the first input, that had started before).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch, no_columns
-from muntin.kernels.gathering import meet_into
+from muntin.core.batch import Batch, no_columns, unending
 from muntin.kernels.hashing import buffer_values, exact
-from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal
+from muntin.kernels.spans import earlier, later, probe_spans
 from muntin.operators.context import Context
-from muntin.operators.joins.assemble import Picked, column, int64_room
+from muntin.operators.joins.assemble import Part, Partners, Probing, column, int64_room
 from muntin.operators.joins.hot_keys import ELSEWHERE, MINE, ROLE
 from muntin.operators.joins.indexed_window import OpenChunk, Side
 from muntin.operators.joins.join_statistics import JoinMonitor
@@ -68,16 +67,28 @@ def _origins(i: int, windows: list[list[OpenChunk]], ctx: Context) -> Iterator[O
 
 @dataclass(frozen=True)
 class Met:
-    """Pairs of one chunk of input ``i`` and one of the other: rows, and both sides' hash, start and expiry. ``metas``:
-    what is known of both chunks."""
+    """Pairs of one chunk of input ``i`` (which probed) and one of the other: rows, and both sides' hash, start and
+    expiry. ``metas``: what is known of both chunks."""
 
     i: int
-    mine: Picked
-    theirs: Picked
-    probed: NDArray[np.int32]
+    mine: Probing
+    theirs: Partners
     side: Side
     partner: Side
     metas: tuple[Mapping[str, int], Mapping[str, int]] = ({}, {})
+
+    def __len__(self) -> int:
+        return len(self.mine)
+
+    def starts(self, out: NDArray[np.int64], at: int) -> None:
+        """When pairs begin, into ``out`` from place ``at`` on."""
+        s = self.mine.spans
+        later(s.rows, s.first, s.count, self.side[1], self.partner[1], out, at)
+
+    def expiries(self, out: NDArray[np.int64], at: int) -> None:
+        """When they end."""
+        s = self.mine.spans
+        earlier(s.rows, s.first, s.count, self.side[2], self.partner[2], out, at)
 
 
 def pair_join(
@@ -92,14 +103,14 @@ def pair_join(
             tried += int(origins.rows.sum())
             for pairs in _probed(i, origins, ctx, room):
                 met.append(pairs)
-                room.check(sum(len(m.probed) for m in met))
-        monitor.hop(frozenset([i]), 1 - i, tried, sum(len(m.probed) for m in met[before:]))
+                room.check(sum(map(len, met)))
+        monitor.hop(frozenset([i]), 1 - i, tried, sum(map(len, met[before:])))
     monitor.state.looked += room.looked
     if not met:
         return []
     if ctx.narrowed is not None and _came_in_time(met, ctx.narrowed):
         return [_results_in_order(met, schemas, op, ctx.narrowed)]
-    return [results_of_pairs(met, schemas, op)]
+    return [results_of_pairs(met, schemas, op, ctx.expires)]
 
 
 def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]:
@@ -116,23 +127,25 @@ def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]
             continue
         partner = other.probe_side()
         args = (h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i]
-        left, right, looked = room.found(partial(probe, *args))
+        spans = room.spans(partial(probe_spans, *args))
         if reading is not None:
-            reading.gave(int(looked), len(left))
-        if len(left):
-            mine = Picked(chunk.rows, left if whole else place[left])
-            metas = chunk.meta, other.meta
-            yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), partner, metas)
+            reading.gave(spans.looked, spans.pairs)
+        if spans.pairs:
+            mine = Probing(chunk.rows, spans, None if whole else place)
+            yield Met(i, mine, Partners(other.rows, spans), (h, start, exp), partner, (chunk.meta, other.meta))
 
 
-def results_of_pairs(met: list[Met], schemas: list[pa.Schema], op: WindowJoin) -> Batch:
-    """Pairs (there are some) as rows with the columns of both inputs."""
-    total = sum(len(m.probed) for m in met)
-    starts, exps, at = int64_room(total), int64_room(total), 0
+def results_of_pairs(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, expires: bool) -> Batch:
+    """Pairs (there are some) as rows with the columns of both inputs; they never end where nobody reads when they do
+    (``expires``)."""
+    total, at = sum(map(len, met)), 0
+    starts, exps = int64_room(total), int64_room(total) if expires else unending(total)
     for m in met:
-        meet_into(m.probed, m.theirs.index, *m.side[1:], *m.partner[1:], starts, exps, at)
-        at += len(m.probed)
-    inputs = [[m.mine if m.i == side else m.theirs for m in met] for side in (0, 1)]
+        m.starts(starts, at)
+        if expires:
+            m.expiries(exps, at)
+        at += len(m)
+    inputs: list[list[Part]] = [[m.mine if m.i == side else m.theirs for m in met] for side in (0, 1)]
     named = [(n, parts) for s, parts in zip(schemas, inputs, strict=True) for n in s.names]
     columns = {n: column(parts, n, total) for n, parts in named}
     rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(total)
@@ -169,7 +182,10 @@ def _came_in_time(met: list[Met], narrowed: Narrowed) -> bool:
 def _results_in_order(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, narrowed: Narrowed) -> Batch:
     """As ``results_of_pairs``, in order of the windows that hold them, and with the columns alone that are read."""
     pairs = [
-        Pairs(m.mine.rows, m.theirs.rows, m.mine.index, m.theirs.index, m.probed, m.side[1], m.partner[1], m.i == 1)
+        Pairs(
+            m.mine.rows, m.theirs.rows, m.mine.index, m.theirs.index, m.mine.spans.pair_rows(), m.side[1], m.partner[1],
+            m.i == 1,
+        )
         for m in met
     ]
     read = narrowed.read if _sure(schemas, op) else narrowed.read | {*op.keys[0], *op.keys[1]}
@@ -178,7 +194,7 @@ def _results_in_order(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, 
     return _confirmed(results_in_order(ordered, names, narrowed.windows), schemas, op)
 
 
-def _signs(inputs: list[list[Picked]], total: int) -> NDArray[np.int8] | None:
+def _signs(inputs: Sequence[Sequence[Part]], total: int) -> NDArray[np.int8] | None:
     """Weights of results: the product over the inputs that have weights; None if none has."""
     weighted = [parts for parts in inputs if WEIGHT in parts[0].rows.schema.names]
     if not weighted:
@@ -187,5 +203,5 @@ def _signs(inputs: list[list[Picked]], total: int) -> NDArray[np.int8] | None:
     return np.multiply.reduce(found).astype(np.int8)
 
 
-def _weights(part: Picked) -> NDArray[np.int8]:
+def _weights(part: Part) -> NDArray[np.int8]:
     return np.asarray(part.rows.column(WEIGHT).to_numpy(), np.int8)[part.index]

@@ -8,6 +8,7 @@ import numpy as np
 
 from muntin.core.batch import Batch
 from muntin.kernels.joining import UNBOUNDED, Found
+from muntin.kernels.spans import Spans
 from muntin.operators.context import Context, Cut
 from muntin.operators.joins.indexed_window import OpenChunk
 from muntin.state.window_rows import START, int64s
@@ -42,6 +43,15 @@ class Room:
             pairs = find(self.most)
         self.looked += int(pairs[2])
         return pairs
+
+    def spans(self, find: Callable[[int], Spans]) -> Spans:
+        """As ``found``, of a probe that gives spans."""
+        found = find(self.most)
+        if found.pairs > self.most:
+            self.check(found.pairs)
+            found = find(self.most)
+        self.looked += found.looked
+        return found
 
 
 def cut_ahead(each: float, came: Sequence[Batch], ctx: Context) -> None:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from muntin.core.batch import Batch
-from muntin.kernels.joining import probe
+from muntin.kernels.spans import probe_spans
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
-from muntin.operators.joins.assemble import Picked
+from muntin.operators.joins.assemble import Partners, Probing
 from muntin.operators.joins.gather import whole
 from muntin.operators.joins.indexed_window import Layout, OpenChunk, let_go, store_rows
 from muntin.operators.joins.pair_join import Met, results_of_pairs
@@ -74,7 +74,7 @@ def sliced_join(op: SlicedJoin, state: ShardState, batches: list[Batch], ctx: Co
             met += _slice_pairs(windows, low, high, state, replace(ctx, low=done[number]))
             done[number] = ctx.high
     state.heads[DONE] = done
-    results = [results_of_pairs(met, [b.columns.schema for b in batches], op)] if met else []
+    results = [results_of_pairs(met, [b.columns.schema for b in batches], op, ctx.expires)] if met else []
     for structure, batch, layout in zip(structures, batches, layouts, strict=True):
         let_go(state, structure, batch, layout, replace(ctx, high=min(done)))
     return whole(results, batches)
@@ -92,7 +92,7 @@ def _slice_pairs(
             if rows is None:
                 continue
             h, start, exp = (a if rows.all() else a[rows] for a in chunk.probe_side())
-            place = np.flatnonzero(rows)
+            place = np.flatnonzero(rows).astype(np.int32)
             first, last = int(start.min()), int(start.max())
             for other in windows[1 - i]:
                 if min(other.meta["max_exp"], other.meta["max_start"] + high) <= first:
@@ -101,11 +101,11 @@ def _slice_pairs(
                     continue
                 c_h, c_start, c_exp = other.probe_side()
                 within = np.minimum(c_exp, c_start + high)
-                left, right, looked = probe(
+                spans = probe_spans(
                     (h, start, start - low + latest), (c_h, c_start, within), other.directory(), ctx.high,
                     ctx.fifo[1 - i],
                 )  # fmt: skip
-                state.looked += looked
-                if len(left):
-                    mine = Picked(chunk.rows, place[left].astype(np.int32))
-                    yield Met(i, mine, Picked(other.rows, right), left, (h, start, exp), (c_h, c_start, c_exp))
+                state.looked += spans.looked
+                if spans.pairs:
+                    mine = Probing(chunk.rows, spans, place)
+                    yield Met(i, mine, Partners(other.rows, spans), (h, start, exp), (c_h, c_start, c_exp))

@@ -1,0 +1,207 @@
+"""Partners as spans of consecutive rows: what a probe finds in a chunk in bucket order lies side by side there.
+
+A row that looks for partners by key and time finds them in one piece, unless other keys share the bucket. So a span (a
+probing row, the first of its partners, how many there are) says what as many pairs would, and columns of results are
+written span by span: one value again and again, or a piece as it lies. Places are unsigned: of a signed index Numba
+asks whether it counts from the end, and such loops are then not done several values at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.kernels.index import bucket_bits
+from muntin.kernels.joining import UNBOUNDED, _alive_from, _grown
+from muntin.kernels.lazy import kernel
+from muntin.kernels.types import I32, I64, MI32, MI64
+
+Ints = NDArray[np.int64]
+Side = tuple[Ints, Ints, Ints]
+"""Hash, start and expiry of rows."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Pairs of rows of two chunks, in order: row ``rows[k]`` of the one with the rows ``first[k]`` to ``first[k] +
+    count[k]`` of the other (int32 all three). ``pairs``: the sum of the counts; ``looked``: rows of the second chunk
+    that were looked at."""
+
+    rows: NDArray[np.int32]
+    first: NDArray[np.int32]
+    count: NDArray[np.int32]
+    pairs: int
+    looked: int
+
+    def __len__(self) -> int:
+        return self.pairs
+
+    def pair_rows(self) -> NDArray[np.int32]:
+        """The first chunk's row of each pair."""
+        return np.repeat(self.rows, self.count)
+
+    def pair_partners(self) -> NDArray[np.int32]:
+        """The second chunk's row of each pair."""
+        out = np.empty(self.pairs, np.int32)
+        _count_up(self.first, self.count, out)
+        return out
+
+
+@nb.njit(nb.int64(nb.uintp, nb.uintp), cache=True, inline="always")
+def _between(low, high):  # type: ignore[no-untyped-def]
+    return nb.int64(high - low)
+
+
+@kernel(
+    nb.types.Tuple((MI32, MI32, MI32, nb.int64, nb.int64))(
+        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64
+    ),
+    cache=True,
+)
+def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most):  # type: ignore[no-untyped-def]
+    mask = (1 << bits) - 1
+    room = max(16, len(h))
+    rows, first, count = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    used, pairs, looked = 0, 0, 0
+    at, key, last, upto = -1, 0, 0, 0
+    alive, end, stop, others = nb.uintp(0), nb.uintp(0), nb.uintp(0), 0
+    one = nb.uintp(1)
+    for i in range(len(h)):
+        if pairs > most:
+            break
+        mine, since, before = h[i], start[i], min(exp[i], limit)
+        b = mine & mask
+        # probes of one bucket, and in it of one key, mostly come in order of time: each goes on where the last stood
+        anew = b != at or since < last
+        if anew:
+            stop = nb.uintp(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.uintp(len(c_h))
+            alive = nb.uintp(c_dir[b])
+            if fifo:  # rows of a bucket expire in order
+                alive = nb.uintp(_alive_from(c_exp, nb.int64(alive), nb.int64(stop), since))
+        if anew or mine != key or before < upto:
+            end, others = alive, 0
+        at, key, last, upto = b, mine, since, before
+        while alive < stop and c_exp[alive] <= since:
+            if alive < end and c_h[alive] != mine:
+                others -= 1
+            alive += one
+            looked += 1
+        end = max(end, alive)
+        while end < stop and c_start[end] < before:  # rows of a bucket start in order
+            others += c_h[end] != mine
+            end += one
+        looked += _between(alive, end)
+        apart = others > 0
+        if not fifo:
+            for j in range(alive, end):
+                apart |= c_exp[j] <= since
+        here = _between(alive, end)
+        if used + here > room:
+            room = max(2 * room, used + here)
+            rows, first, count = _grown(rows, used, room), _grown(first, used, room), _grown(count, used, room)
+        if not apart:
+            if here:
+                rows[used], first[used], count[used] = i, alive, here
+                used += 1
+                pairs += here
+            continue
+        open_ = False
+        for j in range(alive, end):
+            meets = c_h[j] == mine and c_exp[j] > since
+            if meets and not open_:
+                rows[used], first[used], count[used] = i, j, 0
+                used += 1
+            if meets:
+                count[used - 1] += 1
+                pairs += 1
+            open_ = meets
+    return rows[:used], first[:used], count[:used], pairs, looked
+
+
+def probe_spans(
+    new: Side, chunk: Side, directory: NDArray[np.int32], limit: int, fifo: bool, most: int = UNBOUNDED
+) -> Spans:
+    """As ``joining.probe``, what is found as spans; stops at more than ``most`` pairs.
+
+    Cost: one access to the directory for each change of bucket among the new rows; a step for each row of the chunk
+    that enters or leaves between two new rows of a bucket, and the hashes of the partners, which lie side by side.
+    """
+    return Spans(*_probe_spans(*new, *chunk, directory, bucket_bits(len(chunk[0])), limit, fifo, most))
+
+
+@kernel(nb.void(I32, I32, MI32), cache=True)
+def _count_up(first, count, out):  # type: ignore[no-untyped-def]
+    at = 0
+    for k in range(len(first)):
+        for m in range(count[k]):
+            out[at + m] = first[k] + m
+        at += count[k]
+
+
+@kernel(nb.void(I64, I32, I32, MI64, nb.int64), cache=True)
+def fill_64(values, rows, count, out, at):  # type: ignore[no-untyped-def]
+    """From place ``at`` of ``out`` on each ``values[rows[k]]``, ``count[k]`` times."""
+    place = nb.uintp(at)
+    for k in range(len(rows)):
+        value, n = values[rows[k]], nb.uintp(count[k])
+        for m in range(n):
+            out[place + m] = value
+        place += n
+
+
+@kernel(nb.void(I32, I32, I32, MI32, nb.int64), cache=True)
+def fill_32(values, rows, count, out, at):  # type: ignore[no-untyped-def]
+    """As ``fill_64``, for 32-bit values."""
+    place = nb.uintp(at)
+    for k in range(len(rows)):
+        value, n = values[rows[k]], nb.uintp(count[k])
+        for m in range(n):
+            out[place + m] = value
+        place += n
+
+
+@kernel(nb.void(I64, I32, I32, MI64, nb.int64), cache=True)
+def copy_64(values, first, count, out, at):  # type: ignore[no-untyped-def]
+    """From place ``at`` of ``out`` on the ``count[k]`` values from ``values[first[k]]`` on, one piece after another."""
+    place = nb.uintp(at)
+    for k in range(len(first)):
+        begin, n = nb.uintp(first[k]), nb.uintp(count[k])
+        for m in range(n):
+            out[place + m] = values[begin + m]
+        place += n
+
+
+@kernel(nb.void(I32, I32, I32, MI32, nb.int64), cache=True)
+def copy_32(values, first, count, out, at):  # type: ignore[no-untyped-def]
+    """As ``copy_64``, for 32-bit values."""
+    place = nb.uintp(at)
+    for k in range(len(first)):
+        begin, n = nb.uintp(first[k]), nb.uintp(count[k])
+        for m in range(n):
+            out[place + m] = values[begin + m]
+        place += n
+
+
+@kernel(nb.void(I32, I32, I32, I64, I64, MI64, nb.int64), cache=True)
+def later(rows, first, count, start, c_start, starts, at):  # type: ignore[no-untyped-def]
+    """When both rows of each pair have started, from place ``at`` on."""
+    place = nb.uintp(at)
+    for k in range(len(rows)):
+        mine, begin, n = start[rows[k]], nb.uintp(first[k]), nb.uintp(count[k])
+        for m in range(n):
+            starts[place + m] = max(mine, c_start[begin + m])
+        place += n
+
+
+@kernel(nb.void(I32, I32, I32, I64, I64, MI64, nb.int64), cache=True)
+def earlier(rows, first, count, exp, c_exp, exps, at):  # type: ignore[no-untyped-def]
+    """When the first row of each pair expires, from place ``at`` on."""
+    place = nb.uintp(at)
+    for k in range(len(rows)):
+        mine, begin, n = exp[rows[k]], nb.uintp(first[k]), nb.uintp(count[k])
+        for m in range(n):
+            exps[place + m] = min(mine, c_exp[begin + m])
+        place += n
