@@ -110,12 +110,18 @@ def test_where_leaving_out_rows_does_not_help_few_are() -> None:
 
 
 def test_warm_up_and_empty_batches_are_not_judged() -> None:
-    pace = Pace(1.0).after(Measured(100, 1, 1, 60)).after(Measured(100, 1, 1, 60))
+    cold = Pace(1.0).after(Measured(100, 1, 1, 10))
+    assert cold.fraction == 0.1, "a part of what waits"
+    pace = cold.after(Measured(1000, 10, 0.1, 1.9))
     assert pace.fraction == 1
+    assert Pace(1.0, 0.3, first=0.3).after(Measured(100, 1, 0.3, 0.1)).fraction == 0.3, "as the run before"
     assert pace.after(Measured(0, 1, 1, 60)).fraction == 1
     slow = pace.after(Measured(100, 1, 1, 4))
     assert slow.fraction < 0.1 and slow.sustained == 0
     assert Pace.of_json(slow.to_json()) == slow
+    old = {"interval": 2.0, "capacity": None, "fraction": 0.5, "every": 1}
+    assert Pace.of_json(old) == Pace(2.0, 0.5)
+    assert 0 < slow.after(Measured(100, 1, 0.0, 4)).fraction < 0.01
 
 
 def test_the_line_of_what_batches_take() -> None:

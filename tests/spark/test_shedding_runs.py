@@ -26,6 +26,8 @@ pytestmark = pytest.mark.spark
 
 JOIN = "SELECT x.v AS a, y.v AS b FROM a x [RANGE 20 SECONDS], b y [RANGE 20 SECONDS] WHERE x.k = y.k"
 
+COUNT = "SELECT COUNT(*) AS n FROM a [RANGE 10 SECONDS SLIDE 5 SECONDS]"
+
 
 def inputs(feed: Callable[[str], Feed], batches: int, rows: int = 120) -> dict[str, Feed]:
     parts = {n: [events(10 * i + n_, 10 * i, 10, rows) for i in range(batches)] for n_, n in enumerate("ab")}
@@ -66,11 +68,15 @@ def test_a_batch_that_runs_again_leaves_out_the_same_rows(
             failing.clear()
             raise RuntimeError("the sink fails")
 
+    counts: list[pa.Table] = []
     query = session.sql(JOIN, name="q", shed="drop")
+    counted = session.sql(COUNT, name="n", shed="drop", priority=1)
+    counted.write(foreach_batch=lambda df, batch: counts.append(df.toArrow()))  # before the other fails
     query.write(foreach_batch=sink)
     store = read_checkpoint(str(tmp_path / "cp")).store
     decided = {"a": 0.5, "b": 0.6}
-    write_decision(store, 1, Decision({query.physical.signature: decided}, {}))
+    both = {query.physical.signature: decided, counted.physical.signature: {"a": 0.5}}
+    write_decision(store, 1, Decision(both, {}))
     with pytest.raises(RuntimeError, match="the sink fails"):
         session.start(str(tmp_path / "cp"), "available_now").await_termination()
     first = kept[1]
@@ -85,6 +91,9 @@ def test_a_batch_that_runs_again_leaves_out_the_same_rows(
     again = read_decision(store, 2)
     assert again is not None and again.shares == {}
     assert run.metrics().shed > 0 and run.metrics("q").share == 1
+    assert rows(counts[1]) == rows(counts[2]) != [], "of batch 1, twice"
+    errors = {r["n_error"] == 0 for r in pa.concat_tables(counts).to_pylist()}
+    assert errors == {True, False}, "exact before, estimated then"
 
 
 def test_a_run_that_is_too_slow_leaves_out_a_part_and_says_so(

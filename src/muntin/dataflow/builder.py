@@ -26,7 +26,7 @@ from muntin.operators.source import Source
 from muntin.operators.table_feed import TableFeed
 from muntin.operators.time_window import StaticRows, TimeWindow, meaning_of
 from muntin.plan.catalog import Table
-from muntin.plan.exprs import TRUE, Column, Expr, conjunction
+from muntin.plan.exprs import TRUE, Column, Expr, columns_of, conjunction
 from muntin.plan.nodes import Scan
 from muntin.plan.windows import QueryOptions, Rows, Unbounded, in_order
 
@@ -132,15 +132,17 @@ class Builder:
         """A source and its window."""
         numbered = tuple((column_name(i), e) for i, (_, e) in enumerate(value.columns))
         op, schema = Source(value.scan.stream, conjunction(list(value.keep)), numbered), value.schema
+        sent_schema = schema if value.weight is None else Schema(schema.fields[:-1])
         static = value.scan.stream.static
         streams = self.domain or (() if static else (value.scan.stream.name,))
-        source = self._add(op, (), schema, False, streams)
+        source = self._add(op, (), sent_schema, False, streams)
         hot = way.columns if isinstance(way, Split) else ()
         sent = Placed(Edge(source, way), schema, False, keys, everywhere=isinstance(way, Everywhere), split=hot)
         if static:
             rows = self.apply(StaticRows(self.begins), [sent], schema, False)
         else:
-            window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options))
+            weighed = value.weight is not None
+            window = TimeWindow(value.scan.window, value.ticks, meaning_of(self.options), weighed=weighed)
             at = self._add(window, (sent.edge,), schema, False, streams, fifo=in_order(window.window))
             rows = replace(sent, edge=Edge(at))
         return self._negated(rows, together) if self.negates(value) else rows
@@ -284,8 +286,15 @@ class Builder:
         """The named expressions."""
         if exprs == tuple((f.name, Column(f.name, f.type)) for f in value.schema):
             return value
-        if isinstance(value, Loose):
+        if isinstance(value, Loose) and value.weight is None:
             return replace(value, columns=tuple((n, substitute(e, value.columns)) for n, e in exprs))
+        if isinstance(value, Loose):
+            *rest, last = exprs or (("", TRUE),)
+            weight = Column(str(value.weight), pa.float64())
+            if last[1] == weight and not any(c == weight for _, e in rest for c in columns_of(e)):
+                own = tuple((n, substitute(e, value.columns)) for n, e in rest)
+                return replace(value, columns=own, weight=last[0])
+            value = self.place(value)
         schema = Schema(tuple(Field(n, e.type) for n, e in exprs))
         if [e for _, e in exprs] == [Column(f.name, f.type) for f in value.schema]:
             return replace(value, schema=schema, keys=_renamed(value.keys, exprs))  # other names alone

@@ -27,6 +27,7 @@ from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
+from muntin.optimizer.scaling import scales
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery, Scan
@@ -286,7 +287,8 @@ def _reading(vertex: Vertex, streams: Mapping[str, Stream]) -> Vertex:
 def question_of(bound: BoundQuery) -> str:
     """The id of what a query asks, whatever its hints, aliases and output names are and however it is optimized."""
     root = map_scans(bound.root, _without_hints)
-    plain = replace(bound, root=root, options=meaning_of(bound.options))
+    options = meaning_of(bound.options)
+    plain = replace(bound, root=root, options=replace(options, shed="drop") if scales(bound) else options)
     found = lower(plain)
     return found.id + ("+" if found.shows_op else "")
 

@@ -119,6 +119,8 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
         return "its operators go by the time of different streams"
     if any(s.static or s.silent or s.idle_after is not None for s in plan.streams):
         return "it reads a table, or a stream that may fall idle"
+    if any(isinstance(v.op, TimeWindow) and v.op.weighed for v in own):
+        return "it scales what it counts of a part of its rows, and others do not keep what each row stands for"
     if any(s.sample is not None for s in plan.streams):
         return "it reads a stream that is sampled"
     if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now) for _, reach in plan.horizon):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.graph import Edge, column_name
 from muntin.plan.catalog import Table
@@ -37,10 +39,13 @@ class Loose:
     """The table that changes, whose feed it is: updates, which ``Builder`` makes rows that come and go."""
     interval: bool = False
     """Whether rows keep their expiry in their interval under strategy "nt" too."""
+    weight: str | None = None
+    """Name of a last column, which the window adds: how many rows of the stream each one stands for."""
 
     @property
     def schema(self) -> Schema:
-        return Schema(tuple(Field(n, e.type) for n, e in self.columns))
+        fields = tuple(Field(n, e.type) for n, e in self.columns)
+        return Schema(fields if self.weight is None else (*fields, Field(self.weight, pa.float64())))
 
     @property
     def signed(self) -> bool:
@@ -103,7 +108,7 @@ def table(scan: TableScan, ticks: Ticks | None) -> Loose:
 def loose(scan: Scan, ticks: Ticks | None) -> Loose:
     """A time window as a value with all its columns."""
     named = tuple((f"{scan.alias}.{f.name}", Column(f.name, f.type)) for f in scan.stream.schema)
-    return Loose(scan, ticks, named)
+    return Loose(scan, ticks, named, weight=scan.schema.names[-1] if scan.weighed else None)
 
 
 def substitute(e: Expr, columns: Named) -> Expr:

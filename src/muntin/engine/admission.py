@@ -10,6 +10,7 @@ from muntin.dataflow.routes import Everywhere, Route, Split
 from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.joins.hot_keys import MINE, PLAIN, ROLE
+from muntin.operators.time_window import TimeWindow
 
 
 def reads_source(graph: Graph, vertex: Vertex) -> bool:
@@ -27,10 +28,24 @@ def let_in(graph: Graph, number: int, shard: int, rows: Batch, before: int, valv
     source = graph.vertices[edge.vertex]
     stream = source.op.stream  # type: ignore[attr-defined]
     on_time = rows if stream.static else rows.where(rows.ts >= before)
-    kept = valve.admitted(stream.name, on_time, source.schema.names, graph.used_by[number])
+    salt = shard if _weighed(graph.vertices[number]) else None
+    kept = valve.admitted(stream.name, on_time, source.schema.names, graph.used_by[number], salt)
     if kept is None:
         return on_time, 0
     return on_time.where(kept), len(_once(edge.route, shard, on_time.where(~kept)))
+
+
+def weight_of(graph: Graph, number: int, valve: Valve) -> float:
+    """How many rows of its stream each row stands for that a window lets in; 1 for other vertices."""
+    vertex = graph.vertices[number]
+    if not _weighed(vertex):
+        return 1.0
+    stream = graph.vertices[vertex.inputs[0].vertex].op.stream  # type: ignore[attr-defined]
+    return 1.0 / valve.share(stream.name, graph.used_by[number])
+
+
+def _weighed(vertex: Vertex) -> bool:
+    return isinstance(vertex.op, TimeWindow) and vertex.op.weighed
 
 
 def _once(route: Route, shard: int, rows: Batch) -> Batch:

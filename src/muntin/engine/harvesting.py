@@ -18,8 +18,8 @@ from muntin.optimizer.harvest.solvers import double_sided
 FORGET = 0.8
 """What of earlier counts stays after a batch that counted the same part."""
 
-KNOWN = PARTS
-"""Counts that a join has before its windows are harvested."""
+KNOWN = 0.75
+"""Share of its parts that a join has counted before its windows are harvested."""
 
 
 def probed(parts: float, tuples: float, found: float) -> float:
@@ -44,9 +44,15 @@ class Learned:
     inputs: int
     counts: dict[tuple[int, int, int], tuple[float, float, float]] = field(default_factory=dict)
     origins: dict[int, float] = field(default_factory=dict)
+    looked_into: dict[int, int] = field(default_factory=dict)
+    batches: int = 0
 
     def add(self, counts: Counts) -> None:
         """One batch's counts, all shards together."""
+        self.batches += 1
+        for part in {k for _, _, k in counts}:
+            if all((i, j, part) in counts for i in range(self.inputs) for j in range(self.inputs) if i != j):
+                self.looked_into[part] = self.batches
         for key, new in counts.items():
             old = self.counts.get(key, (0.0, 0.0, 0.0))
             self.counts[key] = tuple(FORGET * o + n for o, n in zip(old, new, strict=True))  # type: ignore[assignment]
@@ -73,7 +79,12 @@ class Learned:
     @property
     def knows(self) -> bool:
         """Whether it is known what parts give."""
-        return len(self.counts) >= KNOWN
+        return len(self.counts) >= KNOWN * self.inputs * (self.inputs - 1) * PARTS
+
+    @property
+    def longest_unseen(self) -> int:
+        """The part that was not read, from everywhere, for the longest time; younger ones first."""
+        return min(range(PARTS), key=lambda part: (self.looked_into.get(part, 0), part))
 
     def setting(self, fraction: float, explored: int | None = None) -> Setting:
         """What is read where only this fraction of the full work can be done; everything while too little is known.
@@ -84,8 +95,9 @@ class Learned:
         given = self.problem()
         solved = double_sided(given, fraction)
         gives = {(i, j): self._each(i, j, 2) for i, order in enumerate(given.orders) for j in order}
+        any_gave = any(map(any, gives.values()))
         parts = {
-            (i, j): frozenset(k for k in given.read(solved.counts, i, hop) if gives[i, j][k] > 0)
+            (i, j): frozenset(k for k in given.read(solved.counts, i, hop) if gives[i, j][k] > 0 or not any_gave)
             for i, order in enumerate(given.orders)
             for hop, j in enumerate(order)
         }

@@ -16,7 +16,7 @@ from muntin.core.batch import Batch
 from muntin.core.time import NEVER
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Here, Route, Split
-from muntin.engine.admission import let_in, reads_source
+from muntin.engine.admission import let_in, reads_source, weight_of
 from muntin.engine.clocks import Progress, Times, progress_of
 from muntin.engine.deferral import asked_of, put_off, taken_up, waiting
 from muntin.engine.memory import check_memory
@@ -171,6 +171,7 @@ def _context(run: _Run, number: int, progress: Progress) -> Context:
         narrowed=graph.narrowed[number],
         shared=run.shared,
         harvest=run.valve.harvest(number),
+        weight=weight_of(graph, number, run.valve),
         most=run.most,
     )
 

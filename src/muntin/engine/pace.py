@@ -11,7 +11,7 @@ is arithmetic on what was measured; time is given.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 
@@ -76,7 +76,9 @@ class Pace:
 
     ``boost``: by which the work may grow from one batch to the next. ``headroom``: part of the interval that a batch
     is to take where work is left out. ``burst``: intervals that a batch may take when a sustained rate returns;
-    ``returning``: how many more may. ``warm``: batches that are not judged, since compilers and workers start in them.
+    ``returning``: how many more may. ``first``: fraction that a run begins with. ``warm``: batches that are not judged,
+    since compilers and workers start in them; after one that took longer than two intervals the next does the work of
+    one.
     """
 
     interval: float
@@ -88,15 +90,20 @@ class Pace:
     headroom: float = 0.8
     burst: float = 5.0
     returning: int = 0
+    first: float = 1.0
     warm: int = 2
     batches: int = 0
 
     def after(self, batch: Measured) -> Pace:
         """With what a batch showed, and the fraction that the next one should do."""
         pace = replace(self, batches=self.batches + 1)
-        if pace.batches <= self.warm or batch.rows <= 0 or batch.period <= 0:
+        if pace.batches <= self.warm and batch.seconds > 2 * self.interval:
+            return replace(pace, fraction=self.interval / batch.seconds)
+        if pace.batches <= self.warm:
+            return replace(pace, fraction=self.first)
+        if batch.rows <= 0 or batch.period <= 0:
             return pace
-        rate, done = batch.rows / batch.period, batch.rows * batch.fraction
+        rate, done = batch.rows / batch.period, batch.rows * max(batch.fraction, LEAST)
         coming = rate * max(self.interval, batch.seconds)
         line = self.line.after(done, batch.seconds)
         pace = replace(pace, line=line, fixed=line.fit(self.beside)[0])
@@ -137,8 +144,9 @@ class Pace:
 
     @staticmethod
     def of_json(value: Mapping[str, Any]) -> Pace:
-        """What ``to_json`` made."""
-        return Pace(**{**value, "line": Line(**value["line"])})
+        """What ``to_json`` made; what another version kept beside is left out."""
+        known = {f.name: value[f.name] for f in fields(Pace) if f.name in value}
+        return Pace(**{**known, "line": Line(**value.get("line", {}))})
 
 
 @dataclass(frozen=True)

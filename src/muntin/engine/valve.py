@@ -65,10 +65,11 @@ class Valve:
         return found
 
     def admitted(
-        self, stream: str, rows: Batch, names: list[str], queries: Iterable[int] = ()
+        self, stream: str, rows: Batch, names: list[str], queries: Iterable[int] = (), salt: int | None = None
     ) -> NDArray[np.bool_] | None:
         """Which rows of a stream are admitted, by their event time and the columns of these names; None for all.
 
+        ``salt``: where given, equal rows of a batch are admitted independently, by their order and this number.
         Cost: a hash of what is read; nothing where all are admitted.
         """
         share = self.share(stream, queries)
@@ -76,4 +77,18 @@ class Valve:
             return None
         seed = np.full(len(rows), zlib.crc32(stream.encode()), np.int64)  # streams are not sampled alike
         columns = [pa.array(seed), pa.array(rows.ts), *(rows.columns.column(n) for n in names)]
-        return hash_columns(columns, len(rows)).view(np.uint64) < np.uint64(share * 2**64)
+        hashes = hash_columns(columns, len(rows))
+        if salt is not None:
+            apart = [pa.array(hashes), pa.array(_repeats(hashes)), pa.array(np.full(len(rows), salt, np.int64))]
+            hashes = hash_columns(apart, len(rows))
+        return hashes.view(np.uint64) < np.uint64(share * 2**64)
+
+
+def _repeats(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many equal values stand before each one."""
+    order = np.argsort(values, kind="stable")
+    place = np.arange(len(values))
+    first = np.append(True, values[order][1:] != values[order][:-1])
+    found = np.empty(len(values), np.int64)
+    found[order] = place - np.maximum.accumulate(np.where(first, place, 0))
+    return found

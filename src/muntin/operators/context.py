@@ -63,6 +63,8 @@ class Context:
     """What operators of this step have worked out for those beside them."""
     harvest: Harvest | None = None
     """What of its windows a join reads (None: all of them, uncounted)."""
+    weight: float = 1.0
+    """How many rows of its stream each row of a source stands for that is admitted now."""
     most: int | None = None
     """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +22,26 @@ class TimeWindow(Described):
     """Rows of a source, valid while ``window`` holds them, as the evaluation instants ``ticks`` (None: all) see them.
 
     ``options``: what gives the window its meaning (``meaning_of``). Rows that no instant sees are left out.
+    ``weighed``: a last column says how many rows of the stream each one stands for.
     """
 
     window: Window
     ticks: Ticks | None
     options: QueryOptions
+    weighed: bool = field(default=False, kw_only=True)
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         batch = inputs[0]
         start, exp = validity(self.window, batch.ts, self.options)
         if self.ticks is not None:
             start, exp = self.ticks.at_or_after(start), self.ticks.at_or_after(exp)
-        return Batch(batch.columns, start, exp).where(start < exp)
+        columns = batch.columns
+        if self.weighed:
+            weight = pa.array(np.full(len(batch), ctx.weight))
+            columns = pa.RecordBatch.from_arrays(
+                [*columns.columns, weight], names=[*columns.schema.names, f"c{columns.num_columns}"]
+            )
+        return Batch(columns, start, exp).where(start < exp)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Rows of a window of time leave in the order in which they came, but for months (``in_order``)."""
@@ -42,7 +50,8 @@ class TimeWindow(Described):
         return Pattern.WKS if in_order(self.window) else Pattern.WK
 
     def words(self, show: Show) -> str:
-        return f"window {window_text(self.window)}"
+        weighed = ", rows weighed by the share that is admitted" if self.weighed else ""
+        return f"window {window_text(self.window)}{weighed}"
 
 
 _ROW = "__row"

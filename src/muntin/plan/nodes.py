@@ -22,15 +22,18 @@ from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, beat
 
 @dataclass(frozen=True)
 class Scan:
-    """A window on a stream under an alias. Exposes every column of the stream as ``alias.column``."""
+    """A window on a stream under an alias. Exposes every column of the stream as ``alias.column``, and ``weighed`` how
+    many rows each one stands for where not all are admitted (``alias..weight``, behind the others)."""
 
     stream: Stream
     alias: str
     window: Window
+    weighed: bool = False
 
     @property
     def schema(self) -> Schema:
-        return Schema(tuple(Field(f"{self.alias}.{f.name}", f.type) for f in self.stream.schema))
+        fields = tuple(Field(f"{self.alias}.{f.name}", f.type) for f in self.stream.schema)
+        return Schema((*fields, Field(f"{self.alias}..weight", pa.float64())) if self.weighed else fields)
 
     @property
     def inputs(self) -> tuple[Node, ...]:

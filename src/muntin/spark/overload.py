@@ -11,7 +11,7 @@ import logging
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any, get_args
 
@@ -265,7 +265,7 @@ class Overload:
         """Go on with the pace that the last batch left."""
         if self.pace is not None and (last := newest_decision(self.store, next_batch)) is not None and last.pace:
             known = Pace.of_json(last.pace)
-            self.pace = Pace(self.pace.interval, known.fraction, known.sustained)
+            self.pace = Pace(self.pace.interval, known.fraction, known.sustained, first=known.fraction)
 
     def decide(self, batch: int) -> None:
         """Before the tasks of a batch run: what was decided for it already, else by what was measured so far."""
@@ -294,8 +294,9 @@ class Overload:
         for id, join in self.joins.items():
             fraction = max(SMALLEST, *(fractions[u] for u in join.users))
             if batch % exploring_every(fraction) == 0:
-                explored = batch // exploring_every(fraction) % PARTS
+                explored = learned[id].longest_unseen
             setting = learned[id].setting(fraction, explored)
+            setting = replace(setting, work=max(SMALLEST, setting.work))
             harvest[id] = to_json(setting.parts)
             for user in join.users:
                 answers[user] *= setting.share

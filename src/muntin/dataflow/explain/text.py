@@ -8,6 +8,7 @@ from itertools import groupby
 from muntin.core.spans import span_text
 from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, Result, VertexRecord, level_name
 from muntin.engine.meter import Counter, Meter
+from muntin.optimizer.scaling import scales
 from muntin.optimizer.shedding import scans
 
 
@@ -37,7 +38,8 @@ def _shed(record: Explained) -> str:
     if options.shed == "harvest":
         what = f"parts of the windows of joins, then {what}"
     floor = f", at least {options.quality:.0%} is kept" if options.quality else ""
-    return f"{what} are left out (shed={options.shed}{floor}, priority {options.priority}); answers are then a part"
+    given = "values are scaled, with their errors" if scales(record.query) else "answers are then a part"
+    return f"{what} are left out (shed={options.shed}{floor}, priority {options.priority}); {given}"
 
 
 def graph_lines(record: GraphRecord) -> Iterator[str]:

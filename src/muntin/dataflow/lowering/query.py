@@ -62,9 +62,10 @@ from muntin.operators.sub_windows import SubWindows
 from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
+from muntin.optimizer.scaling import scaled, scales
 from muntin.optimizer.shedding import check_shed
 from muntin.optimizer.statistics import Statistics
-from muntin.plan.exprs import Agg, Call, Column, Expr, pair
+from muntin.plan.exprs import Agg, Call, Column, Expr, columns_of, pair
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -96,7 +97,9 @@ def lower(query: BoundQuery, places: Places | None = None, known: Statistics | N
 
     Raises UnsupportedError for what no operator does yet.
     """
-    if query.options.shed != "never":
+    if scales(query):
+        query = scaled(query)
+    elif query.options.shed != "never":
         check_shed(query)
     found = _Lowering(query, Places() if places is None else places, known or Statistics()).run()
     if query.options.shed == "harvest" and not any(harvestable(found.graph, v) for v in range(len(found.vertices))):
@@ -387,6 +390,8 @@ class _Lowering(Negation):
         """Each group's row; ``fires``: where the windows are whose first row comes later than the streams'; ``marks``:
         what tells the instants of snapshots without evaluation instants."""
         node = self._dated(node)
+        if isinstance(value, Loose) and value.weight is not None:
+            value, node = self._with_weights(value, node)
         value, by, over = self._summarised(value, node)
         arguments = list(dict.fromkeys(a.arg for _, a in over if a.arg is not None))
         names = {e: self.fresh("x") for e in arguments}
@@ -408,6 +413,16 @@ class _Lowering(Negation):
         spread = here[0].keys
         made = self.build.apply(op, here, node.schema, emit == "changes", lambda _: spread)
         return replace(made, endless=True)
+
+    def _with_weights(self, value: Loose, node: Aggregate) -> tuple[Placed, Aggregate]:
+        """Weighed rows on the shards of their groups: what is computed from weights is computed there."""
+        args = [c for _, a in node.aggs if a.arg is not None for c in columns_of(a.arg)]
+        groups = tuple(n for n, _ in node.groups)
+        weight = Column(str(value.weight), pa.float64())
+        used = tuple((c.name, c) for c in dict.fromkeys(args) if c != weight)
+        rows = Project(node.input, (*node.groups, *used, (weight.name, weight)))
+        (here,) = self.build.colocate([self.build.project(value, rows.exprs)], [groups])
+        return here, replace(node, groups=tuple((n, Column(n, e.type)) for n, e in node.groups), input=rows)
 
     def _summarised(self, value: Value, node: Aggregate) -> tuple[Value, Named, tuple[tuple[str, Agg], ...]]:
         """The rows, groups and aggregates; the rows as summaries of sub-windows where an aggregate is over these.

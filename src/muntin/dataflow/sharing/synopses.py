@@ -79,7 +79,7 @@ def _candidate(graph: Graph, number: int) -> Candidate | None:
     if not isinstance(v.op, GroupAggregate) or len(v.inputs) != 1:
         return None
     below = graph.vertices[v.inputs[0].vertex]
-    if not isinstance(below.op, TimeWindow) or not _plain(v.op, below.op) or _hinted(graph, number):
+    if not isinstance(below.op, TimeWindow) or below.op.weighed or not _plain(v.op, below.op) or _hinted(graph, number):
         return None
     (edge,) = below.inputs
     source = graph.vertices[edge.vertex].op
