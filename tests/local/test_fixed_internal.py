@@ -57,6 +57,8 @@ QUERIES |= {
     "both of rows": PAIR.replace("RANGE {a}", "ROWS 2").format(b="ROWS 3 INTERNAL"),
     "rows and time": PAIR.replace("RANGE {a}", "ROWS 2").format(b="RANGE 3 SECONDS INTERNAL"),
     "partitions and time": PAIR.format(a="2 SECONDS", b="PARTITION BY k ROWS 1 INTERNAL"),
+    "now beside negation": "SELECT A.v AS v, q.v AS w FROM A [NOW INTERNAL], (SELECT B.k AS k, B.v AS v FROM B "
+    "[RANGE 3 SECONDS] WHERE NOT EXISTS (SELECT 1 FROM A C [NOW] WHERE C.k = B.k AND C.v > B.v)) q WHERE A.k = q.k",
     "external rows": PAIR.format(a="2 SECONDS", b="ROWS 3"),
     "external rows that slide": PAIR.format(a="2 SECONDS", b="ROWS 2 SLIDE 2"),
     "external rows of partitions": PAIR.format(a="3 SECONDS", b="PARTITION BY k ROWS 1"),

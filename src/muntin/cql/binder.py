@@ -23,7 +23,7 @@ from muntin.cql.shape import unwrapped
 from muntin.cql.wstream import stream_of_list
 from muntin.cql.zones import in_zone
 from muntin.plan.catalog import Catalog
-from muntin.plan.nodes import BoundQuery, Node, Output, OutputKind, Rewindow, Scan, within
+from muntin.plan.nodes import BoundQuery, Node, Output, OutputKind, windows_of
 from muntin.plan.windows import QueryOptions, Range, Rows
 
 _DEFAULT_OPTIONS = QueryOptions()
@@ -85,7 +85,7 @@ def _wrapper(tree: exp.Expr) -> tuple[OutputKind | None, exp.Expr]:
 def _default_kind(node: Node) -> OutputKind:
     """A bare SELECT: the whole answer at each evaluation when one of its own windows (not one inside a windowed
     sub-query) has SLIDE, else the changes."""
-    windows = [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
+    windows = windows_of(node)
     sliding = any(isinstance(w, Range | Rows) and w.slide is not None for w in windows)
     sliding = sliding or any(isinstance(w, Rows) and w.every is not None for w in windows)
     return "rstream" if sliding else "changes"

@@ -22,7 +22,7 @@ from muntin.cql.limits import whole_number
 from muntin.cql.places import place_of
 from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.catalog import Catalog
-from muntin.plan.nodes import Node, Output, Rewindow, Scan, WindowEdge, within
+from muntin.plan.nodes import Node, Output, Scan, WindowEdge, windows_of, within
 from muntin.plan.windows import QueryOptions, Range
 
 _CALLS = {"window": ("size", "slide"), "tumble": ("size",), "hop": ("slide", "size")}
@@ -208,7 +208,7 @@ def edges_of(
 
 def _length(node: Node) -> int | Months | None:
     """The length that all windows of the query have; None where they differ, or one does not slide."""
-    windows = {n.window for n in within(node) if isinstance(n, Scan | Rewindow)}
+    windows = set(windows_of(node))
     spans = {(w.length, w.cumulative) if isinstance(w, Range) and w.slide is not None else None for w in windows}
     found = next(iter(spans)) if len(spans) == 1 else None
     return None if found is None else found[0]

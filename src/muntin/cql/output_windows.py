@@ -26,10 +26,12 @@ from muntin.plan.nodes import (
     SemiJoin,
     SetOp,
     TopK,
+    has_internal,
     walk,
+    windows_of,
     within,
 )
-from muntin.plan.windows import Now, Range, Rows, Window, as_external
+from muntin.plan.windows import Now, Range, Rows, as_external
 
 Relation = Callable[[Context, exp.Expr], Node]
 
@@ -53,7 +55,7 @@ def streamed(ctx: Context, tree: exp.Expr, wstream: bool, relation: Relation) ->
     node = relation(ctx, tree)
     check_internal(ctx, tree, node)
     _check_windowable(ctx, tree, node, wstream)
-    windows = [w for w in _windows(node) if not isinstance(w, Now)]
+    windows = [w for w in windows_of(node) if not isinstance(w, Now)]
     periodic = bool(windows) and all(isinstance(w, Range | Rows) and w.slide is not None for w in windows)
     return Output(external(node), "rstream" if periodic and _aggregate(node) is not None else "istream")
 
@@ -66,17 +68,12 @@ def _check_windowable(ctx: Context, tree: exp.Expr, node: Node, wstream: bool) -
             f"the results of {odd} cannot have a window: results that no longer hold would stay in it. Write {explicit}"
         )
     aggregate = _aggregate(node)
-    if aggregate is not None and not wstream and not all(is_internal(w) for w in _windows(aggregate)):
+    if aggregate is not None and not wstream and not all(w.internal for w in windows_of(aggregate)):
         raise place.error(
             "an aggregate over an external window is one latest value and cannot have a window: "
             "write INTERNAL in the window of the sub-query, as in [RANGE 6 SECONDS SLIDE 6 SECONDS INTERNAL], "
             f"or {explicit}"
         )
-
-
-def is_internal(window: Window) -> bool:
-    """Whether INTERNAL was written in the window."""
-    return window.internal
 
 
 def lasting(node: Node) -> str | None:
@@ -102,7 +99,7 @@ def check_internal(ctx: Context, tree: exp.Expr, root: Node) -> None:
     """Raise when an INTERNAL window is below DISTINCT or negation, or what else takes results back."""
     for node in walk(root):
         what = lasting(node) or _replacing(node)
-        if what is not None and any(is_internal(w) for w in _windows(node)):
+        if what is not None and has_internal(node):
             raise ctx.at(internal_spec(tree) or tree).error(
                 f"INTERNAL cannot be used below {what}: its results must leave when they no longer hold. "
                 "Remove INTERNAL"
@@ -136,11 +133,6 @@ def external(node: Node) -> Node:
                 return n
 
     return rebuild(node, strip)
-
-
-def _windows(node: Node) -> list[Window]:
-    """The windows that the node's results come from, not those inside windowed sub-queries."""
-    return [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
 
 
 def _aggregate(node: Node) -> Aggregate | None:

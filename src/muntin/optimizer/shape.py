@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from muntin.aggregates.registry import described
-from muntin.plan.nodes import (
-    Aggregate,
-    Apply,
-    Node,
-    Output,
-    Rewindow,
-    Scan,
-    within,
-)
-from muntin.plan.windows import Range, Rows, Unbounded
-
-
-def is_internal(node: Scan | Rewindow) -> bool:
-    """Whether results over the window stay when its rows expire."""
-    return isinstance(node.window, Range | Unbounded | Rows) and node.window.internal
+from muntin.plan.nodes import Aggregate, Apply, Node, Output, has_internal
 
 
 def sees_order(node: Node) -> bool:
@@ -29,6 +15,4 @@ def sees_order(node: Node) -> bool:
 
 def is_rigid(output: Output) -> bool:
     """Whether it shows which operator made which row: INTERNAL windows, or -restore."""
-    if output.kind.endswith("restore"):
-        return True
-    return any(is_internal(n) for n in within(output) if isinstance(n, Scan | Rewindow))
+    return output.kind.endswith("restore") or has_internal(output)

@@ -407,8 +407,8 @@ def ticks_of(output: Output, options: QueryOptions) -> Ticks | None:
 
     None when none of its windows has a time SLIDE.
     """
-    windows = [n.window for n in within(output) if isinstance(n, Scan | Rewindow)]
-    found = sorted({b for w in windows if (b := beat(w, options)) is not None}, key=lambda b: (nominal(b[0]), b[1]))
+    beats = {b for w in windows_of(output) if (b := beat(w, options)) is not None}
+    found = sorted(beats, key=lambda b: (nominal(b[0]), b[1]))
     return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found), options.zone) if found else None
 
 
@@ -418,6 +418,16 @@ def within(node: Node) -> Iterator[Node]:
     for child in node.inputs:
         if not isinstance(child, Output):
             yield from within(child)
+
+
+def windows_of(node: Node) -> list[Window]:
+    """The windows of the node, not those inside windowed sub-queries."""
+    return [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
+
+
+def has_internal(node: Node) -> bool:
+    """Whether a window of the node is INTERNAL: results over it stay when its rows leave it (thesis 3.3.2)."""
+    return any(w.internal for w in windows_of(node))
 
 
 def reaches(

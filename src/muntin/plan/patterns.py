@@ -24,7 +24,7 @@ from muntin.plan.nodes import (
     SetOp,
     TableScan,
     TopK,
-    within,
+    has_internal,
 )
 from muntin.plan.windows import Now, Range, Rows, Unbounded, Window, in_order
 
@@ -56,7 +56,7 @@ def pattern(node: Node) -> Pattern:
             return hardest if hardest in (Pattern.MON, Pattern.STR) else Pattern.WK
         case Aggregate(input=child):
             # a new value replaces the old one whenever a row comes or goes; over INTERNAL windows both stay (3.3.2)
-            return Pattern.MON if _has_internal(child) else Pattern.STR
+            return Pattern.MON if has_internal(child) else Pattern.STR
         case TableScan(table=table):
             # rows of a static table never leave; a change stream may take any row away
             return Pattern.MON if table.kind == "static" else Pattern.STR
@@ -94,12 +94,6 @@ def _lifetime(node: Node) -> Window | None:
             return mine if mine == _lifetime(right) else None
         case _:
             return None
-
-
-def _has_internal(node: Node) -> bool:
-    """Whether a window of the node, not one inside a windowed sub-query, keeps its results."""
-    windows = (n.window for n in within(node) if isinstance(n, Scan | Rewindow))
-    return any(w.internal for w in windows)
 
 
 def _window(window: Window) -> Pattern:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from muntin.core.errors import UnsupportedError
-from muntin.plan.nodes import Rewindow, Scan, within
+from muntin.plan.nodes import windows_of
 from muntin.verify.case import Expectation, ExpectedRow, VectorCase, load_cases
 from muntin.verify.compare import Row, accumulate, bag_difference, net
 from muntin.verify.report import CaseResult, exit_status, render, summary
@@ -74,7 +74,7 @@ def _with_ticks_between(case: VectorCase, job: Job, runner: Runner, outcome: Out
     if case.expect.kind != "rstream" or case.ignore_ts:
         return outcome
     silent = set(case.expect.ticks or ()) - {ts for ts, _, _ in outcome.rows}
-    windows = [n.window for n in within(job.bind().root) if isinstance(n, Scan | Rewindow)]
+    windows = windows_of(job.bind().root)
     if not silent or any(getattr(w, "slide", None) is not None for w in windows):
         return outcome
     changes = runner(replace(job, changes=True)).rows

@@ -33,7 +33,6 @@ from muntin.dataflow.lowering.nodes import (
     INT,
     all_columns,
     columns,
-    has_internal,
     is_nrr,
     names_of,
     rows_decide,
@@ -46,7 +45,7 @@ from muntin.operators.stamp import Stamp, Until
 from muntin.operators.stay import Stay
 from muntin.operators.time_window import meaning_of
 from muntin.plan.exprs import Column, Expr, Literal, conjunction, conjuncts
-from muntin.plan.nodes import Filter, Join, Node, Project, Rewindow, Scan, SemiJoin, SetOp, TableScan
+from muntin.plan.nodes import Filter, Join, Node, Project, Rewindow, Scan, SemiJoin, SetOp, TableScan, has_internal
 from muntin.plan.windows import Ticks, Unbounded
 
 

@@ -84,7 +84,7 @@ def shows_every_time(node: Node) -> bool:
     plain = {e.name for _, e in node.exprs if isinstance(e, Column)}
     scans = [n for n in below if isinstance(n, Scan)]
     plainly = not any(isinstance(n, Project) for n in below[1:])
-    return plainly and all(f"{s.alias}.{s.stream.ts}" in plain and not is_internal(s.window) for s in scans)
+    return plainly and all(f"{s.alias}.{s.stream.ts}" in plain and not s.window.internal for s in scans)
 
 
 INT, BOOL = pa.int64(), pa.bool_()
@@ -110,21 +110,6 @@ def leaves(node: Node) -> list[Node]:
 def is_nrr(node: Node) -> bool:
     """Whether the node is a non-retroactive relation."""
     return isinstance(node, TableScan) and node.table.kind == "nrr"
-
-
-def windows_of(node: Node) -> list[Window]:
-    """The windows of the node, not those inside windowed sub-queries."""
-    return [n.window for n in within(node) if isinstance(n, Scan | Rewindow)]
-
-
-def is_internal(window: Window) -> bool:
-    """Whether results over the window stay when its rows expire (thesis 3.3.2)."""
-    return window.internal
-
-
-def has_internal(node: Node) -> bool:
-    """Whether a window of the node is INTERNAL."""
-    return any(map(is_internal, windows_of(node)))
 
 
 def renews(node: Node) -> bool:

@@ -35,15 +35,12 @@ from muntin.dataflow.lowering.nodes import (
     cannot_cancel,
     continual,
     fires_late,
-    has_internal,
-    is_internal,
     is_nrr,
     leaves,
     renews,
     rows_decide,
     shows_every_time,
     unslid,
-    windows_of,
 )
 from muntin.dataflow.routes import Here
 from muntin.dataflow.values import Loose, Named, Names, Placed, Value, loose, table
@@ -83,9 +80,11 @@ from muntin.plan.nodes import (
     SetOp,
     TableScan,
     TopK,
+    has_internal,
     reaches,
     ticks_of,
     walk,
+    windows_of,
     within,
 )
 from muntin.plan.windows import Range, Rows, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
@@ -337,7 +336,7 @@ class _Lowering(Negation):
         others = [n for p in node.parts if not is_nrr(p) for n in within(p)]
         plain = all(isinstance(n, Scan | Filter | Project | Join) for n in others)
         windows = [w for p in node.parts for w in windows_of(p)]
-        internal = all(map(is_internal, windows)) and not any(map(rows_decide, windows))
+        internal = all(w.internal for w in windows) and not any(map(rows_decide, windows))
         return plain and internal and any(map(is_nrr, node.parts))
 
     def _unbounded(self, scan: Scan) -> Loose:

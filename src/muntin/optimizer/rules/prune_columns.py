@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from muntin.aggregates.registry import described
 from muntin.optimizer.rewrite import Named, have, identity, is_nrr, names, names_of, with_inputs
-from muntin.optimizer.shape import is_internal
 from muntin.plan.exprs import Agg, Expr, conjunction, conjuncts
 from muntin.plan.nodes import (
     Aggregate,
@@ -23,6 +22,7 @@ from muntin.plan.nodes import (
     SetOp,
     TableScan,
     TopK,
+    has_internal,
     within,
 )
 
@@ -56,7 +56,7 @@ def _prune(node: Node, used: Names, cut: bool) -> Node:
         case Project(child, exprs):
             kept = _at_least_one(tuple((n, e) for n, e in exprs if n in used), exprs)
             return Project(_prune(child, names_of(e for _, e in kept), False), kept)
-        case Aggregate() if any(is_internal(n) for n in within(node) if isinstance(n, Scan | Rewindow)):
+        case Aggregate() if has_internal(node):
             return _inside(node)  # each change of any of its values is a row more (thesis 3.3.2)
         case Aggregate(child, groups, aggs):
             kept_aggs = tuple((n, a) for n, a in aggs if n in used) or (aggs[:1] if not groups else ())
