@@ -147,7 +147,7 @@ class OrderStatistic:
             return lower
         upper = _at(column, found.row, high)
         share = np.asarray(self.q * (total - 1) % 1.0, np.float64)
-        return _between(_doubles(lower), _doubles(upper), share)
+        return between(lower, upper, share)
 
 
 def _opened(replay: Replay, pair: str) -> Replay:
@@ -169,8 +169,9 @@ def _doubles(column: pa.Array) -> pa.Array:
     return column.cast(pa.float64(), safe=False)
 
 
-def _between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa.Array:
-    """lower + share * (upper - lower), exactly lower where both are equal (also for infinities)."""
+def between(lower: pa.Array, upper: pa.Array, share: NDArray[np.float64]) -> pa.Array:
+    """lower + share * (upper - lower) as doubles, exactly lower where both are equal (also for infinities)."""
+    lower, upper = _doubles(lower), _doubles(upper)
     mixed = pc.add(pc.multiply(lower, pa.array(1.0 - share)), pc.multiply(upper, pa.array(share)))
     return pc.if_else(pc.fill_null(pc.equal(lower, upper), False), lower, mixed)
 

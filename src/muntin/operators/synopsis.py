@@ -29,10 +29,11 @@ from muntin.operators.predicate_index import PredicateIndex
 from muntin.operators.synopsis_answers import answered, shown
 from muntin.operators.synopsis_fold import Argument, fold_rows
 from muntin.operators.synopsis_held import Columns
+from muntin.operators.synopsis_values import EXACT, fold_values, structure_of, value_store
 from muntin.optimizer.plan_text import agg_text
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.patterns import Pattern
-from muntin.state.pane_partials import Layout, PaneStore
+from muntin.state.pane_partials import PANES, Layout, PaneStore, expire, forget_layouts
 from muntin.state.shard_state import ShardState
 
 Ints = NDArray[np.int64]
@@ -85,15 +86,15 @@ class Synopsis(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
-        self._take_in(panes, inputs[0])
+        stores = self._stores(state, panes)
+        self._take_in(panes, stores, inputs[0])
         readers = self.readers(ctx)
         rows = answered(self, panes, readers, ctx)
         if rows.cut is not None:
             raise Cut(rows.cut)
-        needed = self._needed(ctx.until)
-        panes.expire(needed)
-        panes.merge(needed, self.longest)
-        return Batch(shown(self, rows), rows.time, forever(len(rows.time)))
+        answers = shown(self, rows, stores)
+        self._leave(state, [panes, *stores.values()], self._needed(ctx.until))
+        return Batch(answers, rows.time, forever(len(rows.time)))
 
     def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
         """What each window shows at its last instant up to ``at``. Cost: the partials held."""
@@ -118,7 +119,9 @@ class Synopsis(Described):
         )
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
-        return f"partials by pane, group and predicates fulfilled, for {span_text(self.longest)}"
+        valued = ", ".join(show.column(a.column) for a in self.arguments if EXACT in a.parts)
+        counts = f", counts of {valued} by value" if valued else ""
+        return f"partials by pane, group and predicates fulfilled{counts}, for {span_text(self.longest)}"
 
     @property
     def _shapes(self) -> list[tuple[int, int, int]]:
@@ -177,7 +180,7 @@ class Synopsis(Described):
         _, slides, origins = self.clocks
         return np.asarray(-((origins - time) // slides) * slides + origins)
 
-    def _take_in(self, panes: PaneStore, rows: Batch) -> None:
+    def _take_in(self, panes: PaneStore, stores: dict[str, PaneStore], rows: Batch) -> None:
         """Fold the rows that arrived; those that fulfil no predicate are nobody's."""
         number = panes.number_of(self.layout)
         if len(rows) == 0:
@@ -195,6 +198,24 @@ class Synopsis(Described):
         numbers = np.zeros(len(distinct), np.int64)
         numbers[there] = panes.numbered(number, [distinct[s].tobytes() for s in there.tolist()])
         panes.append(replace(partials, sig=numbers[partials.sig]), number, self.grid)
+        for a in self.arguments:
+            if a.name in stores:
+                counts = fold_values(rows.columns, end, numbers[sig], groups, a.column)
+                stores[a.name].append(counts, number, self.grid)
+
+    def _stores(self, state: ShardState, panes: PaneStore) -> dict[str, PaneStore]:
+        """The frequency counts of the arguments that have them, by name."""
+        valued = [a for a in self.arguments if EXACT in a.parts]
+        return {a.name: value_store(state, panes.groups, a.type, structure_of(a.name)) for a in valued}
+
+    def _leave(self, state: ShardState, stores: Sequence[PaneStore], needed: int) -> None:
+        """Drop what no later answer reads, also of what nobody asks for any more, and merge small chunks."""
+        kept = [s for s in state.chunks if s == PANES or s.startswith(f"{EXACT}.")]
+        for structure in kept:
+            expire(state, structure, needed)
+        forget_layouts(state, kept)
+        for store in stores:
+            store.merge(needed, self.longest)
 
     def _last(self, at: int) -> Ints:
         """By window its last instant at or before a time."""

@@ -14,7 +14,8 @@ from muntin.aggregates.sum import SumExact
 from muntin.core.batch import no_columns
 from muntin.kernels import synopses
 from muntin.operators.context import Context
-from muntin.operators.synopsis_held import HALF, MASK, Columns, Held, columns_of, is_double, no_groups
+from muntin.operators.synopsis_held import HALF, MASK, Columns, Held, Signatures, columns_of, is_double, no_groups
+from muntin.operators.synopsis_holistic import holistic
 from muntin.plan.exprs import Agg
 from muntin.state.pane_partials import PaneStore
 
@@ -35,6 +36,10 @@ class Answers:
     sums: Ints
     keys: Ints
     columns: Columns
+    group: Ints
+    held_groups: pa.RecordBatch
+    """All groups, by their numbers in ``group``."""
+    signatures: Signatures | None = None
     cut: int | None = None
 
     def sum_of(self, column: str) -> Ints:
@@ -54,7 +59,7 @@ def answered(op: Synopsis, panes: PaneStore, readers: Ints, ctx: Context) -> Ans
     table = np.column_stack([op.predicate_of, lengths, slides, origins, readers])[due]
     where, sums, keys, done = synopses.answers(
         held.begin, held.cell_group, held.cell_layout, held.pane, held.sums, held.keys, *held.by_predicate,
-        held.usable[due], np.ascontiguousarray(table),
+        held.signatures.usable[due], np.ascontiguousarray(table),
         *_lists([w[0] for w in wants]), *_lists([w[1] for w in wants]),
         ctx.until, not op.groups, np.iinfo(np.int64).max if ctx.most is None else ctx.most,
     )  # fmt: skip
@@ -62,10 +67,11 @@ def answered(op: Synopsis, panes: PaneStore, readers: Ints, ctx: Context) -> Ans
     if done < len(due):
         cut = _cut(time, done / len(due), ctx)
         if cut is not None:
-            return Answers(time, time, held.groups, sums, keys, held.columns, cut)
+            return Answers(time, time, held.groups, sums, keys, held.columns, time, held.groups, cut=cut)
         return answered(op, panes, readers, replace(ctx, most=None))
     rows = held.groups.take(pa.array(where[:, 2])) if held.groups.num_columns else no_columns(len(where))
-    return Answers(due[where[:, 0]], time, rows, sums, keys, held.columns)
+    group = np.ascontiguousarray(where[:, 2])
+    return Answers(due[where[:, 0]], time, rows, sums, keys, held.columns, group, held.groups, held.signatures)
 
 
 def _cut(time: Ints, done: float, ctx: Context) -> int | None:
@@ -80,7 +86,7 @@ def _cut(time: Ints, done: float, ctx: Context) -> int | None:
 def _nothing(op: Synopsis, panes: PaneStore) -> Answers:
     none, columns = np.empty(0, np.int64), columns_of([], op)
     wide = (np.empty((0, len(columns.sums)), np.int64), np.empty((0, len(columns.keys)), np.int64))
-    return Answers(none, none, no_groups(panes), *wide, columns)
+    return Answers(none, none, no_groups(panes), *wide, columns, none, no_groups(panes))
 
 
 def _wanted(op: Synopsis, columns: Columns, window: int) -> tuple[list[int], list[int]]:
@@ -99,12 +105,14 @@ def _lists(lists: list[list[int]]) -> tuple[Ints, Ints]:
     return begin.astype(np.int64), np.array([x for own in lists for x in own], np.int64)
 
 
-def shown(op: Synopsis, rows: Answers) -> pa.RecordBatch:
-    """The columns of the answers: groups, a column an aggregate, the place of the window.
+def shown(op: Synopsis, rows: Answers, stores: dict[str, PaneStore]) -> pa.RecordBatch:
+    """The columns of the answers: groups, a column an aggregate, the place of the window. ``stores``: frequency counts
+    by argument.
 
     Raises DataError where a sum leaves its type.
     """
-    made = [_value(agg, op.argument(a), rows) for a, agg in enumerate(op.aggs)]
+    valued = holistic(op, rows, stores)
+    made = [valued[a] if a in valued else _value(agg, op.argument(a), rows) for a, agg in enumerate(op.aggs)]
     arrays = [*rows.groups.columns, *made, pa.array(rows.window.astype(np.int32))]
     return pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(arrays))])
 

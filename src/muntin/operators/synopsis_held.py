@@ -26,6 +26,9 @@ HALF = 32
 
 MASK = (1 << HALF) - 1
 
+HOLISTIC = frozenset(["count_distinct", "median", "quantile", "percentile_disc", "frequent"])
+"""Aggregates that are answered from frequency counts (``operators.synopsis_values``)."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -68,12 +71,12 @@ class Held:
     sums: Ints
     keys: Ints
     by_predicate: tuple[Ints, Ints]
-    usable: NDArray[np.bool_]
+    signatures: Signatures
 
     @staticmethod
     def of(op: Synopsis, panes: PaneStore, due: Ints, after: int) -> Held:
         """Those of panes after ``after`` that windows at some places (``due``) read."""
-        signatures = _Signatures(op, panes, panes.layouts)
+        signatures = Signatures(op, panes, panes.layouts)
         found = list(panes.chunks(after, signatures.of_predicates(np.unique(op.predicate_of[due]))))
         parts = [p for _, p in found]
         columns = columns_of(parts, op)
@@ -84,7 +87,7 @@ class Held:
             key_ids(whole.columns, len(pane)) if panes.groups.names else (np.zeros(len(pane), np.int64), 1, None)
         )
         kept = whole if first is None else whole.take(pa.array(first))
-        cell, cells, cell_row = _cells(group, count, sig, signatures.count)
+        cell, cells, cell_row = cells_of(group, count, sig, signatures.count)
         order = np.argsort(pane, kind="stable") if (pane[1:] < pane[:-1]).any() else np.arange(len(pane))
         begin, rows = synopses.by_cell(cell[order], cells)
         rows = order[rows]
@@ -94,11 +97,11 @@ class Held:
         by_predicate = synopses.cells_of(signatures.holds, cell_sig)
         return Held(
             columns, kept, begin, group[cell_row], signatures.layout[cell_sig], pane[rows], added, keys, by_predicate,
-            signatures.usable,
+            signatures,
         )  # fmt: skip
 
 
-def _cells(group: Ints, groups: int, sig: Ints, signatures: int) -> tuple[Ints, int, Ints]:
+def cells_of(group: Ints, groups: int, sig: Ints, signatures: int) -> tuple[Ints, int, Ints]:
     """(the cell of each row, how many there are, a row of each), cells of one group in a row."""
     key = group * max(1, signatures) + sig
     if groups * signatures <= max(8 * len(key), 1 << 12):
@@ -110,7 +113,7 @@ def _cells(group: Ints, groups: int, sig: Ints, signatures: int) -> tuple[Ints, 
     return cell.astype(np.int64), len(row), row.astype(np.int64)
 
 
-class _Signatures:
+class Signatures:
     """The signatures of all layouts one after another, and what they tell of the present predicates.
 
     ``first``: by number of a layout where its own begin; ``layout``: place of each one's layout; ``holds``: signature
@@ -175,6 +178,8 @@ def parts_of(agg: Agg) -> tuple[str, ...]:
             return ("n", "sum")
         case "min" | "max":
             return ("n", agg.fn)
+        case fn if fn in HOLISTIC:
+            return ("n", "values")
         case _:
             return () if agg.arg is None else ("n",)
 

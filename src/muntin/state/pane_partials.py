@@ -15,7 +15,7 @@ NaN, +Inf and -Inf), ``a.min`` and ``a.max`` (keys; greatest wins). Columns that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -100,10 +100,11 @@ class Partials:
 
 
 class PaneStore:
-    """The synopsis in a vertex's state."""
+    """A synopsis in a vertex's state, or frequency counts beside it (another ``structure``, whose ``groups`` have a
+    value as their last column); layouts and signatures are those of all."""
 
-    def __init__(self, state: ShardState, groups: pa.Schema) -> None:
-        self._state, self.groups = state, groups
+    def __init__(self, state: ShardState, groups: pa.Schema, structure: str = PANES) -> None:
+        self._state, self.groups, self._structure = state, groups, structure
 
     @property
     def layouts(self) -> dict[int, Layout]:
@@ -140,14 +141,15 @@ class PaneStore:
         """Keep partials in order of panes as a chunk."""
         if len(partials.pane):
             base, last = int(partials.pane[0]), int(partials.pane[-1])
-            self._state.append(PANES, _rows(partials, base, grid), layout=layout, base=base, last=last, tier=0)
+            rows = _rows(partials, base, grid)
+            self._state.append(self._structure, rows, layout=layout, base=base, last=last, tier=0)
 
     def chunks(self, after: int, wanted: Mapping[int, NDArray[np.bool_]]) -> Iterator[tuple[int, Partials]]:
         """What is wanted of each chunk, with the number of its layout: panes after ``after``, of the signatures that
         are ``wanted`` (by layout and number). Cost: a look at pane and signature of each partial in chunks that reach
         so far."""
         layouts = self.layouts
-        for chunk in self._state.list(PANES):
+        for chunk in self._state.list(self._structure):
             if chunk.meta["last"] <= after:
                 continue
             self._state.looked += chunk.meta["n"]
@@ -158,15 +160,6 @@ class PaneStore:
             if kept.any():
                 yield number, self._made([rows if kept.all() else rows.filter(pa.array(kept))], [base], grid)
 
-    def expire(self, until: int) -> None:
-        """Drop the chunks of which no pane is after ``until``, and what only they needed. Cost: by chunk."""
-        self._state.keep(PANES, lambda c: c.meta["last"] > until)
-        used = {c.meta["layout"] for c in self._state.list(PANES)}
-        numbers = [c.meta["number"] for c in self._state.list(LAYOUTS)]
-        for gone in (n for n in numbers[:-1] if n not in used):
-            self._state.keep(LAYOUTS, lambda c, gone=gone: c.meta["number"] != gone)  # type: ignore[misc]
-            self._state.chunks.pop(f"{SIGNATURES}{gone}", None)
-
     def merge(self, until: int, longest: int) -> None:
         """Merge what is due, without panes that are not after ``until``; no chunk grows beyond an eighth of ``longest``
         (microseconds), so that what has left does not stay for long."""
@@ -175,15 +168,15 @@ class PaneStore:
             partials = self._partials(due, grid).after(until).folded()
             self._state.looked += sum(c.meta["n"] for c in due)
             if len(partials.pane) == 0:
-                self._state.replace(PANES, due, None)
+                self._state.replace(self._structure, due, None)
                 continue
             base, last = int(partials.pane[0]), int(partials.pane[-1])
             meta = {"layout": due[0].meta["layout"], "base": base, "last": last, "tier": due[0].meta["tier"] + 1}
-            self._state.replace(PANES, due, _rows(partials, base, grid), **meta)
+            self._state.replace(self._structure, due, _rows(partials, base, grid), **meta)
 
     def _due(self, longest: int) -> list[Chunk]:
         """The newest neighbours of one tier and layout, if there are enough of them and they reach not too far."""
-        chunks = self._state.list(PANES)
+        chunks = self._state.list(self._structure)
         for end in range(len(chunks), TIER - 1, -1):
             own = chunks[end - TIER : end]
             alike = len({(c.meta["layout"], c.meta["tier"]) for c in own}) == 1
@@ -204,6 +197,20 @@ class PaneStore:
         whole = concat_rows(groups) if self.groups.names else no_columns(sum(p.num_rows for p in parts))
         sig, n = (np.concatenate([as_int64(p.column(c)) for p in parts]) for c in ("sig", "n"))
         return Partials(np.concatenate(pane), sig, whole, n, columns)
+
+
+def expire(state: ShardState, structure: str, until: int) -> None:
+    """Drop the chunks of a structure of which no pane is after ``until``. Cost: by chunk."""
+    state.keep(structure, lambda c: c.meta["last"] > until)
+
+
+def forget_layouts(state: ShardState, structures: Iterable[str]) -> None:
+    """Drop the layouts, but the newest, that no chunk of the structures has."""
+    used = {c.meta["layout"] for s in structures for c in state.list(s)}
+    numbers = [c.meta["number"] for c in state.list(LAYOUTS)]
+    for gone in (n for n in numbers[:-1] if n not in used):
+        state.keep(LAYOUTS, lambda c, gone=gone: c.meta["number"] != gone)  # type: ignore[misc]
+        state.chunks.pop(f"{SIGNATURES}{gone}", None)
 
 
 def _told_with(name: str) -> list[str]:

@@ -25,7 +25,7 @@ from muntin.operators.reader import Reader
 from muntin.operators.source import Source
 from muntin.operators.synopsis import Synopsis, Window
 from muntin.operators.synopsis_fold import Argument
-from muntin.operators.synopsis_held import parts_of
+from muntin.operators.synopsis_held import HOLISTIC, parts_of
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import agg_text, spark_text
 from muntin.plan.catalog import Stream
@@ -36,8 +36,9 @@ from muntin.plan.windows import Range, Ticks
 
 T = TypeVar("T")
 
-FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"])
-"""Aggregates that partials of panes give exactly. (COUNT_IF and BOOL_AND are of them by another name.)"""
+FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"]) | HOLISTIC
+"""Aggregates that partials of panes, or frequency counts of values by pane, give exactly. (COUNT_IF and BOOL_AND are of
+them by another name.)"""
 
 FINEST = 3_600
 """Panes that a window is cut into at most: windows whose common pane would be finer than that stay apart."""
@@ -132,12 +133,14 @@ def _hinted(graph: Graph, number: int) -> bool:
 
 def _exact(agg: Agg) -> bool:
     """Whether partials give the aggregate exactly."""
-    if agg.fn not in FUNCTIONS or described(agg).fn != agg.fn:
+    if agg.fn not in FUNCTIONS or described(agg).fn != agg.base:
         return False
     t = pa.null() if agg.arg is None else agg.arg.type
     match agg.fn:
         case "count":
             return True
+        case fn if fn in HOLISTIC:
+            return not pa.types.is_nested(t)
         case "min" | "max":
             temporal = pa.types.is_temporal(t) and not pa.types.is_interval(t) and not pa.types.is_time(t)
             integer = pa.types.is_integer(t) and t != pa.uint64()

@@ -1,0 +1,287 @@
+"""Many sliding windows over frequency counts: values with their counts by pane (Golab 2006, sections 2.3.4f and 8.3).
+
+Rows of a group, or of a cell of it, stand in order of their panes, so what a window holds of it is a *span* of rows.
+Windows of any length and slide are spans of the same rows, and are answered from one pass over them.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from muntin.kernels.lazy import kernel
+from muntin.kernels.synopses import _first_after
+from muntin.kernels.types import I64, MI64, MI64x2
+
+_I64x2 = nb.types.Array(nb.int64, 2, "C", readonly=True)
+_B1x2 = nb.types.Array(nb.boolean, 2, "C", readonly=True)
+
+
+@nb.njit(cache=True)
+def _cells_of_group(cells, cell_group, group):  # type: ignore[no-untyped-def]
+    """The first of some cells (ascending, and so by group) that is of a group."""
+    low, high = 0, len(cells)
+    while low < high:
+        middle = (low + high) // 2
+        if cell_group[cells[middle]] < group:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(
+    nb.types.Tuple((MI64, MI64x2))(_I64x2, I64, I64, I64, I64, _B1x2, I64, I64),
+    cache=True,
+)
+def cell_spans(asked, predicate_begin, predicate_cells, cell_group, cell_layout, usable, begin, pane):  # type: ignore[no-untyped-def]
+    """(where the spans of each answer begin, spans as (low, high)): what windows hold of the cells of their predicate.
+
+    ``asked``: rows of (window, predicate, group, instant, length); ``usable``: window by layout; ``begin``: where each
+    cell's rows of ``pane`` begin. Cost: a bisection a cell of the group.
+    """
+    starts = np.zeros(len(asked) + 1, np.int64)
+    spans = np.empty((max(1024, len(asked)), 2), np.int64)
+    used = 0
+    for a in range(len(asked)):
+        w, p, g, time, length = asked[a, 0], asked[a, 1], asked[a, 2], asked[a, 3], asked[a, 4]
+        own = predicate_cells[predicate_begin[p] : predicate_begin[p + 1]]
+        at = _cells_of_group(own, cell_group, g)
+        while at < len(own) and cell_group[own[at]] == g:
+            c = own[at]
+            at += 1
+            if not usable[w, cell_layout[c]]:
+                continue
+            low = _first_after(pane, begin[c], begin[c + 1], time - length)
+            high = _first_after(pane, low, begin[c + 1], time)
+            if high > low:
+                if used == len(spans):
+                    wider = np.empty((2 * used, 2), np.int64)
+                    wider[:used] = spans
+                    spans = wider
+                spans[used, 0], spans[used, 1] = low, high
+                used += 1
+        starts[a + 1] = used
+    return starts, spans[:used]
+
+
+@kernel(MI64x2(_I64x2, I64, I64), cache=True)
+def group_spans(asked, begin, pane):  # type: ignore[no-untyped-def]
+    """Spans as (low, high) of rows by group: ``asked``: rows of (group, instant, length)."""
+    out = np.empty((len(asked), 2), np.int64)
+    for a in range(len(asked)):
+        g, time, length = asked[a, 0], asked[a, 1], asked[a, 2]
+        out[a, 0] = _first_after(pane, begin[g], begin[g + 1], time - length)
+        out[a, 1] = _first_after(pane, out[a, 0], begin[g + 1], time)
+    return out
+
+
+@kernel(MI64(I64, _I64x2, I64), cache=True)
+def totals(starts, spans, weight):  # type: ignore[no-untyped-def]
+    """By answer what the rows of its spans weigh together."""
+    before = np.zeros(len(weight) + 1, np.int64)
+    for i in range(len(weight)):
+        before[i + 1] = before[i] + weight[i]
+    out = np.zeros(len(starts) - 1, np.int64)
+    for a in range(len(out)):
+        for s in range(starts[a], starts[a + 1]):
+            out[a] += before[spans[s, 1]] - before[spans[s, 0]]
+    return out
+
+
+@kernel(MI64(MI64, MI64, nb.int64, I64, MI64x2, MI64), cache=True)
+def ranked(code, weight, levels, starts, spans, rank):  # type: ignore[no-untyped-def]
+    """By answer the code of the value with a rank (from 0, by weight) among the rows of its spans.
+
+    Codes are below ``2**levels``. Rows are parted by one bit of their codes after another, most significant first, and
+    all spans are followed through the parts (a wavelet matrix that is made and read level by level). Changes its
+    arguments. Cost: rows and spans, each times ``levels``.
+    """
+    n = len(code)
+    out = np.zeros(len(rank), np.int64)
+    zeros, lighter = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    codes, weights = np.empty(n, np.int64), np.empty(n, np.int64)
+    for level in range(levels - 1, -1, -1):
+        for i in range(n):
+            low = 1 - ((code[i] >> level) & 1)
+            zeros[i + 1] = zeros[i] + low
+            lighter[i + 1] = lighter[i] + low * weight[i]
+        ones = zeros[n]
+        for a in range(len(rank)):
+            below = 0
+            for s in range(starts[a], starts[a + 1]):
+                below += lighter[spans[s, 1]] - lighter[spans[s, 0]]
+            if rank[a] < below:
+                for s in range(starts[a], starts[a + 1]):
+                    spans[s, 0], spans[s, 1] = zeros[spans[s, 0]], zeros[spans[s, 1]]
+            else:
+                rank[a] -= below
+                out[a] |= 1 << level
+                for s in range(starts[a], starts[a + 1]):
+                    spans[s, 0] += ones - zeros[spans[s, 0]]
+                    spans[s, 1] += ones - zeros[spans[s, 1]]
+        low, high = 0, ones
+        for i in range(n):
+            if (code[i] >> level) & 1:
+                codes[high], weights[high] = code[i], weight[i]
+                high += 1
+            else:
+                codes[low], weights[low] = code[i], weight[i]
+                low += 1
+        code, codes = codes, code
+        weight, weights = weights, weight
+    return out
+
+
+@kernel(MI64(I64, nb.int64, I64, I64, _I64x2), cache=True)
+def distinct(code, kinds, begin, pane, asked):  # type: ignore[no-untyped-def]
+    """By answer how many values its rows have.
+
+    Rows by group, in order of panes; ``asked``: rows of (group, instant, length), in order of group and instant;
+    ``kinds``: codes are below it. Each value counts where it was last, which moves on with time: windows of all lengths
+    read the same counts. Cost: rows and answers, each times the logarithm of the panes.
+    """
+    out = np.zeros(len(asked), np.int64)
+    last = np.full(kinds, -1, np.int64)
+    place = np.empty(len(code), np.int64)
+    a = 0
+    while a < len(asked):
+        g = asked[a, 0]
+        low, high = begin[g], begin[g + 1]
+        panes = 0
+        for i in range(low, high):
+            if i > low and pane[i] != pane[i - 1]:
+                panes += 1
+            place[i] = panes
+        tree = np.zeros(panes + 2, np.int64)
+        first = _first_after(pane, low, high, asked[a, 1])
+        seen = 0
+        for i in range(low, first):  # by value the last place, before any is asked for
+            seen += last[code[i]] < 0
+            last[code[i]] = i
+        for i in range(low, first):
+            if last[code[i]] == i:
+                tree[place[i] + 1] += 1
+        for i in range(1, panes + 2):
+            above = i + (i & -i)
+            if above < panes + 2:
+                tree[above] += tree[i]
+        while a < len(asked) and asked[a, 0] == g:
+            upto = _first_after(pane, first, high, asked[a, 1])
+            for i in range(first, upto):
+                before = last[code[i]]
+                if before < 0:
+                    seen += 1
+                else:
+                    _count(tree, place[before] + 1, -1)
+                _count(tree, place[i] + 1, 1)
+                last[code[i]] = i
+            first = upto
+            start = _first_after(pane, low, first, asked[a, 1] - asked[a, 2])
+            out[a] = seen - _upto(tree, place[start]) if start < first else 0
+            a += 1
+        for i in range(low, first):
+            last[code[i]] = -1
+    return out
+
+
+@nb.njit(cache=True)
+def _count(tree, place, by):  # type: ignore[no-untyped-def]
+    while place < len(tree):
+        tree[place] += by
+        place += place & -place
+
+
+@nb.njit(cache=True)
+def _upto(tree, place):  # type: ignore[no-untyped-def]
+    found = 0
+    while place > 0:
+        found += tree[place]
+        place -= place & -place
+    return found
+
+
+@nb.njit(cache=True)
+def _move(code, weight, low, high, sign, count, extra, more, there, at, used):  # type: ignore[no-untyped-def]
+    """Add or take away some rows; how many values are there then. ``there``: those that are; ``at``: their places."""
+    for i in range(low, high):
+        c = code[i]
+        count[c] += sign * weight[i]
+        if len(extra):
+            extra[c] += sign * more[i]
+        if at[c] < 0:
+            at[c] = used
+            there[used] = c
+            used += 1
+        elif count[c] == 0:
+            used -= 1
+            moved = there[used]
+            there[at[c]] = moved
+            at[moved] = at[c]
+            at[c] = -1
+    return used
+
+
+@nb.njit(cache=True)
+def _greatest(count, there, k):  # type: ignore[no-untyped-def]
+    """At most k of the values that are there: those with the greatest counts, of equal ones the least codes."""
+    if len(there) <= k:
+        return there.copy()
+    counts = np.empty(len(there), np.int64)
+    for i in range(len(there)):
+        counts[i] = count[there[i]]
+    least = np.partition(counts, len(there) - k)[len(there) - k]
+    out = np.empty(k, np.int64)
+    used = equal = 0
+    same = np.empty(len(there), np.int64)
+    for i in range(len(there)):
+        if counts[i] > least:
+            out[used] = there[i]
+            used += 1
+        elif counts[i] == least:
+            same[equal] = there[i]
+            equal += 1
+    out[used:] = np.sort(same[:equal])[: k - used]
+    return out
+
+
+@kernel(
+    nb.types.Tuple((MI64, MI64, MI64, MI64))(I64, nb.int64, I64, I64, _I64x2, I64, I64),
+    cache=True,
+)
+def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[no-untyped-def]
+    """(where the values of each answer begin, codes, counts, sums of ``more``): at most ``k`` values with the greatest
+    counts of each span, in no order.
+
+    Spans are visited as they stand, and what lies between one and the next is added or taken away; where ``fresh``,
+    counting begins anew. Cost: the rows between spans, and the values of each one.
+    """
+    count, at, there = np.zeros(kinds, np.int64), np.full(kinds, -1, np.int64), np.empty(kinds, np.int64)
+    extra = np.zeros(kinds if len(more) else 0, np.int64)
+    starts = np.zeros(len(spans) + 1, np.int64)
+    codes, counts, extras = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+    low = high = used = filled = 0
+    for a in range(len(spans)):
+        start, end = spans[a, 0], spans[a, 1]
+        if fresh[a] or start >= high or end <= low:
+            for i in range(used):
+                c = there[i]
+                count[c], at[c] = 0, -1
+                if len(extra):
+                    extra[c] = 0
+            used, low, high = 0, start, start
+        used = _move(code, weight, high, end, 1, count, extra, more, there, at, used)
+        used = _move(code, weight, start, low, 1, count, extra, more, there, at, used)
+        used = _move(code, weight, low, start, -1, count, extra, more, there, at, used)
+        used = _move(code, weight, end, high, -1, count, extra, more, there, at, used)
+        low, high = start, end
+        best = _greatest(count, there[:used], k[a])
+        while filled + len(best) > len(codes):
+            codes, counts = np.append(codes, codes), np.append(counts, counts)
+            extras = np.append(extras, extras)
+        for c in best:
+            codes[filled], counts[filled] = c, count[c]
+            extras[filled] = extra[c] if len(extra) else 0
+            filled += 1
+        starts[a + 1] = filled
+    return starts, codes[:filled], counts[:filled], extras[:filled]

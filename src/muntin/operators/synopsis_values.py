@@ -1,0 +1,154 @@
+"""Frequency counts in a synopsis: each value of an argument with its count by pane, group and signature, beside the
+partials (Golab 2006, sections 2.3.4f and 8.3), and what windows read of them.
+
+What COUNT(DISTINCT x), order statistics and the most frequent values of x need is one structure, whichever queries ask
+for which of them. Values are kept as they are; where windows are answered they are numbered in their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.aggregates.order import order_keys
+from muntin.core.batch import concat_rows
+from muntin.kernels import frequencies, synopses
+from muntin.kernels.hashing import validity_of
+from muntin.kernels.keys import key_ids
+from muntin.operators.synopsis_held import Signatures, cells_of
+from muntin.state.pane_partials import PaneStore, Partials
+from muntin.state.shard_state import ShardState
+
+if TYPE_CHECKING:
+    from muntin.operators.synopsis_answers import Answers
+
+Ints = NDArray[np.int64]
+
+VALUE = "value"
+"""The column of values, behind the groups."""
+
+EXACT = "values"
+"""The part of an argument that is all of its values."""
+
+
+def structure_of(argument: str, part: str = EXACT) -> str:
+    """Where the state has the values of an argument."""
+    return f"{part}.{argument}"
+
+
+def value_store(state: ShardState, groups: pa.Schema, value: pa.DataType, structure: str) -> PaneStore:
+    """Frequency counts in a vertex's state: of values of a type, under a name."""
+    return PaneStore(state, groups.append(pa.field(VALUE, value)), structure)
+
+
+def fold_values(rows: pa.RecordBatch, pane: Ints, sig: Ints, groups: dict[str, str], column: str) -> Partials:
+    """Rows with the ends of their panes and the numbers of their signatures to counts of their values; a NULL is no
+    value. ``groups``: columns of the rows by their names in the synopsis. Cost: one hash access a row."""
+    values, valid = rows.column(column), validity_of(rows.column(column))
+    columns = [*(rows.column(c) for c in groups.values()), values]
+    kept = pa.RecordBatch.from_arrays(columns, names=[*groups, VALUE])
+    if len(valid):
+        kept, pane, sig = kept.filter(pa.array(valid)), pane[valid], sig[valid]
+    return Partials(pane, sig, kept, np.ones(len(pane), np.int64)).folded()
+
+
+@dataclass(frozen=True)
+class View:
+    """The counts of one predicate in order of groups and panes: ``begin`` by group; ``rows``: of ``Values``."""
+
+    begin: Ints
+    pane: Ints
+    rows: Ints
+
+
+@dataclass(frozen=True)
+class Values:
+    """Counts of an argument's values, in order of groups and panes. ``codes``: places of their values among ``order``,
+    all values in their order; ``sig``: numbers of signatures over all layouts."""
+
+    signatures: Signatures
+    order: pa.Array
+    codes: Ints
+    count: Ints
+    pane: Ints
+    group: Ints
+    sig: Ints
+    groups: int
+    more: dict[str, Ints]
+    views: dict[tuple[int, int], View] = field(default_factory=dict)
+
+    @staticmethod
+    def of(store: PaneStore, signatures: Signatures, rows: Answers, predicates: Ints, after: int) -> Values:
+        """Those of panes after ``after`` that fulfil one of some predicates; groups are numbered as in ``rows``."""
+        found = list(store.chunks(after, signatures.of_predicates(predicates)))
+        parts = [p for _, p in found]
+        pane = _joined([p.pane for p in parts])
+        group, groups = _groups(rows, parts)
+        codes, order = _coded([p.groups.column(VALUE) for p in parts], store.groups.field(VALUE).type)
+        place = _in_order(group, groups, pane)
+        sig = _joined([p.sig + signatures.first[n] for n, p in found])
+        names = {n for p in parts for n in p.columns}
+        more = {n: _joined([p.columns[n] for p in parts])[place] for n in names}
+        count = _joined([p.n for p in parts])
+        return Values(
+            signatures, order, codes[place], count[place], pane[place], group[place], sig[place], groups, more
+        )
+
+    def view(self, predicate: int, window: int) -> View:
+        """The counts that a window reads."""
+        first = int(np.argmax(np.append(self.signatures.usable[window], True)))
+        if (predicate, first) not in self.views:
+            signatures = self.signatures.holds[:, predicate] & (self.signatures.layout >= first)
+            rows = np.flatnonzero(signatures[self.sig])
+            begin = np.searchsorted(self.group[rows], np.arange(self.groups + 1))
+            self.views[predicate, first] = View(begin.astype(np.int64), self.pane[rows], rows)
+        return self.views[predicate, first]
+
+    def spans(self, asked: Ints) -> tuple[Ints, Ints, Ints]:
+        """(the order of rows by cell, where the spans of each answer begin, its spans of rows in that order).
+        ``asked``: rows of (window, predicate, group, instant, length)."""
+        cell, cells, cell_row = cells_of(self.group, self.groups, self.sig, self.signatures.count)
+        begin, rows = synopses.by_cell(cell, cells)
+        cell_sig = self.sig[cell_row]
+        starts, spans = frequencies.cell_spans(
+            np.ascontiguousarray(asked), *synopses.cells_of(self.signatures.holds, cell_sig), self.group[cell_row],
+            self.signatures.layout[cell_sig], self.signatures.usable, begin, self.pane[rows],
+        )  # fmt: skip
+        return rows, starts, spans
+
+
+def _groups(rows: Answers, parts: list[Partials]) -> tuple[Ints, int]:
+    """(the number of each part's rows' groups as the answers number them, how many there are)."""
+    known = rows.held_groups
+    count = sum(len(p.pane) for p in parts)
+    if known.num_columns == 0:
+        return np.zeros(count, np.int64), 1
+    whole = concat_rows([known, *(p.groups.select(known.schema.names) for p in parts)])
+    ids, groups, _ = key_ids(whole.columns, whole.num_rows)
+    return ids[known.num_rows :], groups
+
+
+def _coded(columns: list[pa.Array], type: pa.DataType) -> tuple[Ints, pa.Array]:
+    """(places of values in the order of all, those)."""
+    values = pa.concat_arrays(columns) if columns else pa.array([], type)
+    ids, kinds, first = key_ids([values], len(values))
+    distinct = values.take(pa.array(first))
+    order = np.argsort(order_keys(distinct, "max"), kind="stable")
+    place = np.empty(kinds, np.int64)
+    place[order] = np.arange(kinds)
+    return place[ids], distinct.take(pa.array(order))
+
+
+def _in_order(group: Ints, groups: int, pane: Ints) -> Ints:
+    """Rows by group, and of each in order of panes."""
+    order = np.argsort(pane, kind="stable") if (pane[1:] < pane[:-1]).any() else np.arange(len(pane))
+    _, rows = synopses.by_cell(group[order], groups)
+    return order[rows]
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
