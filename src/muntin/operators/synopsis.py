@@ -104,7 +104,7 @@ class Synopsis(Described):
         if not self.groups:
             last = np.where(last < state.heads.get("first", FOREVER), at + 1, last)
         rows = answered(self, panes, last, replace(ctx, low=at, high=at + 1, end=at, most=None))
-        return Batch(shown(self, rows), rows.time, forever(len(rows.time)))
+        return Batch(shown(self, rows, self._stores(state, panes)), rows.time, forever(len(rows.time)))
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Whole answers, which nothing takes back."""
