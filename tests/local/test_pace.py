@@ -46,6 +46,7 @@ def simulated(
     while at < until:
         period, z = at - before, pace.fraction
         rows = sum(rate(before + period * (i + 0.5) / 20) for i in range(20)) * period / 20
+        rows *= 1 + 0.6 * noise * rng.uniform(-1, 1)  # files come or do not
         admitted = z**power if policy == "drop" else 1.0
         held.append((before, at, rows * admitted))
         window = sum(n * (b - max(a, at - WINDOW)) / (b - a) for a, b, n in held if b > at - WINDOW)
@@ -85,14 +86,13 @@ def test_lag_is_bounded_within_six_batches_of_a_load_of_three_times_the_capacity
 def test_back_at_a_normal_load_answers_are_exact_within_two_steps(policy: str, power: float, seed: int) -> None:
     ran = simulated(step(0.9, 3.0), 600, policy, 0.2, power=power, seed=seed)
     first = next(i for i, r in enumerate(ran) if r.at - r.period >= 300)  # the first batch of normal load alone
-    assert ran[first].fraction < 1
     assert all(r.fraction == 1 for r in ran[first + 2 :])
     assert max(r.lag for r in ran[first:]) < 8 * INTERVAL, "windows still hold three times as much"
     assert max(r.lag for r in ran if r.at > 400) < 2.2 * INTERVAL
 
 
 def test_overload_from_the_beginning_and_a_load_that_is_still_too_much() -> None:
-    ran = simulated(lambda at: CAPACITY * (3 if at < 200 else 2), 400, "harvest", 0.2)
+    ran = simulated(lambda at: CAPACITY * (3 if at < 200 else 2), 400, "harvest", 0.25)
     assert max(r.lag for r in ran if r.at > 60) < 8 * INTERVAL
     assert max(r.lag for r in ran if r.at > 300) < 2.8 * INTERVAL
     shares = [r.fraction for r in ran if 100 < r.at < 190]
@@ -117,11 +117,11 @@ def test_warm_up_and_empty_batches_are_not_judged() -> None:
     assert Pace(1.0, 0.3, first=0.3).after(Measured(100, 1, 0.3, 0.1)).fraction == 0.3, "as the run before"
     assert pace.after(Measured(0, 1, 1, 60)).fraction == 1
     slow = pace.after(Measured(100, 1, 1, 4))
-    assert slow.fraction < 0.1 and slow.sustained == 0
+    assert 0.01 <= slow.fraction < 0.1 and slow.sustained == 0
     assert Pace.of_json(slow.to_json()) == slow
     old = {"interval": 2.0, "capacity": None, "fraction": 0.5, "every": 1}
     assert Pace.of_json(old) == Pace(2.0, 0.5)
-    assert 0 < slow.after(Measured(100, 1, 0.0, 4)).fraction < 0.01
+    assert slow.after(Measured(100, 1, 0.0, 4)).fraction == 0.01, "so that it comes back"
 
 
 def test_the_line_of_what_batches_take() -> None:

@@ -181,7 +181,10 @@ def test_what_a_driver_knows_is_plain_data() -> None:
     meta = {"min_start": 0, "max_start": 10, "min_exp": 160, "max_exp": 170}
     assert [part_of(meta, t) for t in (0, 5, 15, 85, 165, 999)] == [0, 0, 1, 8, 15, 15]
     assert part_of({**meta, "max_exp": 2**63 - 1}, 99) == 0
-    assert Learned(2).setting(0.1).parts == {}
+    unknown = Learned(2)
+    turns = [unknown.setting(0.2) for _ in range(6)]
+    assert [sorted(s.parts[0, 1]) for s in turns[:2]] == [[0, 1, 2], [3, 4, 5]] and turns[0].parts[1, 0] == {0, 1, 2}
+    assert {k for s in turns for k in s.parts[0, 1]} == set(range(PARTS)) and turns[0].work == 3 / PARTS
 
 
 def test_parts_that_were_not_read_for_long_are_looked_into_next() -> None:

@@ -98,7 +98,11 @@ def test_explain_and_its_run_say_that_answers_are_not_exact() -> None:
     assert "0.5 of its rows admitted, answers are not exact" in explain(bound(JOIN), plan(JOIN))
     assert "exact" not in explain(bound(JOIN, None), plan(JOIN, None))
     meter = analyze(plan(JOIN), data())
-    assert "more not admitted: answers are not exact" in explain_as("text", bound(JOIN), plan(JOIN), measured=meter)
+    text = explain_as("text", bound(JOIN), plan(JOIN), measured=meter)
+    assert "more not admitted: answers are not exact" in text and "of the full answer is given" in text
+    ((name, (shed, share)),) = meter.left_out.items()
+    assert name == "" and shed == sum(c.shed for c in meter.counters.values()) and 0.4 < share < 0.6
+    assert analyze(plan(JOIN, None), data()).left_out == {}
     assert sum(c.shed for c in meter.counters.values()) == answer(plan(JOIN), 5, 2)[1].shed
 
 

@@ -62,13 +62,13 @@ def test_floors_are_kept(tmp_path: Path) -> None:
     assert found.current.of("d")["a"] == 0.2 and found.current.fractions == {"d": 0.2, "n": 1.0}
 
 
-def test_a_join_harvests_once_it_is_known_and_drops_where_rows_cost_too_much(tmp_path: Path) -> None:
+def test_a_join_reads_parts_in_turn_then_the_best_and_drops_where_rows_cost_too_much(tmp_path: Path) -> None:
     rules = {"h": Policy(AB, "harvest", 0.0, 0)}
     joins = {"v": HarvestedJoin(2, ("h",))}
     found = Overload(str(tmp_path), rules, Pace(1.0, fraction=0.25), joins, _measured=Traffic({"h": 100}))
-    found.decide(0)  # nothing is known of its windows yet: rows are dropped
-    assert found.current.harvest == {"v": {}} and found.current.explored == 0
-    assert found.current.of("h") == {s: pytest.approx(0.25**1.5, rel=0.05) for s in "ab"}
+    found.decide(0)  # nothing is known of its windows yet: parts are read in turn
+    assert found.current.harvest == {"v": {"0,1": [0, 1, 2, 3], "1,0": [0, 1, 2, 3]}}
+    assert found.current.of("h") == {} and found.current.fractions == {"h": 0.25} and found.current.explored is None
     counts = {(i, 1 - i, k): (100, 1000, 500 if k == 3 and i else 10) for i in (0, 1) for k in range(PARTS)}
     found.done(0, 0.0, 0.7, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 9}), {"v": counts})
     found.pace = Pace(1.0, fraction=0.25)

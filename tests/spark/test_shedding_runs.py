@@ -113,6 +113,11 @@ def test_a_run_that_is_too_slow_leaves_out_a_part_and_says_so(
     found = run.metrics()
     run.stop()
     assert 0 < found.shed < 2 * (2 * 12 * 120)  # of two queries
+    explained = run.explain()
+    assert "of the full answer of q is given" in explained and "of the full answer of all" not in explained
+    shards = found.by_shard.values()
+    assert len(shards) == 4 and all(0 < s.consumed <= s.arrived for s in shards)
+    assert sum(s.arrived for s in shards) >= 2 * 12 * 120 > 0 and 0 < found.answered["q"] < 1
     assert 0.05**2 <= found.queries["q"].share < 1 and found.queries["all"].share == 1
     assert found.queries["h"].share < 1 and found.queries["h"].results > 0
     decision = read_decision(run.made.checkpoint.store, found.batch)
@@ -131,6 +136,15 @@ def test_what_has_no_measure_is_refused(spark: Any, feed: Callable[[str], Feed],
         session.start(str(tmp_path / "cp"))
     with pytest.raises(ConfigError, match="which to_df\\(\\) has none of"):
         query.to_df()
+    own = Session(spark, shed="harvest")
+    own.stream("a", session.frames["a"])
+    own.stream("b", session.frames["b"])
+    assert [own.sql(text).bound.options.shed for text in (JOIN, COUNT, "SELECT DISTINCT v FROM a [ROWS 5]")] == [
+        "harvest", "drop", "never"
+    ]  # fmt: skip
+    assert own.sql(JOIN, shed="never").bound.options.shed == "never"
+    with pytest.raises(ConfigError, match="shed is one of never, harvest, drop"):
+        Session(spark, shed="maybe")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"quality.*no share"):
         session.sql(JOIN, shed="drop", quality=1.5)
     with pytest.raises(ConfigError, match="none of never, harvest, drop"):

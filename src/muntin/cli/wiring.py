@@ -33,6 +33,7 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
     spark = embedded_spark(part) if spark is None else spark
     given: dict[str, Any] = {} if part.shards is None else {"shards": part.shards}
     given |= {"partitions": part.partitions, "tau": part.tau, "budget": part.budget, "schedule": part.schedule}
+    given |= {} if part.shed is None else {"shed": part.shed}
     return Session(spark, **given)
 
 

@@ -84,14 +84,20 @@ class Learned:
     @property
     def longest_unseen(self) -> int:
         """The part that was not read, from everywhere, for the longest time; younger ones first."""
-        return min(range(PARTS), key=lambda part: (self.looked_into.get(part, 0), part))
+        return self._by_age[0]
+
+    @property
+    def _by_age(self) -> list[int]:
+        return sorted(range(PARTS), key=lambda part: (self.looked_into.get(part, -1), part))
 
     def setting(self, fraction: float, explored: int | None = None) -> Setting:
-        """What is read where only this fraction of the full work can be done; everything while too little is known.
+        """What is read where only this fraction of the full work can be done; while too little is known, parts in turn.
         Parts that gave nothing are left out even where there is time for them: they are looked into in turn.
         ``explored``: the part that is read in any case."""
-        if fraction >= 1 or not self.knows:
+        if fraction >= 1:
             return Setting({})
+        if not self.knows:
+            return self._in_turn(max(1, round(fraction * PARTS)))
         given = self.problem()
         solved = double_sided(given, fraction)
         gives = {(i, j): self._each(i, j, 2) for i, order in enumerate(given.orders) for j in order}
@@ -102,6 +108,13 @@ class Learned:
             for hop, j in enumerate(order)
         }
         return Setting(parts, *self._reading(given, parts, explored))
+
+    def _in_turn(self, many: int) -> Setting:
+        """As many parts as were not read for the longest time, from everywhere."""
+        chosen = frozenset(self._by_age[:many])
+        self.looked_into |= dict.fromkeys(chosen, self.batches)
+        ways = ((i, j) for i in range(self.inputs) for j in range(self.inputs) if i != j)
+        return Setting(dict.fromkeys(ways, chosen), many / PARTS, many / PARTS)
 
     def _reading(
         self, given: Problem, parts: Mapping[tuple[int, int], frozenset[int]], explored: int | None

@@ -53,6 +53,9 @@ class Meter:
     batches: int = 0
     results: int = 0
     seconds: float = 0.0
+    left_out: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By query, where not all rows were admitted or read: rows that were not admitted, and the estimated share of the
+    full answer that was given ("" in a run of one query)."""
     _held: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def of(self, vertex: int) -> Counter:

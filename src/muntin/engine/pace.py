@@ -61,8 +61,11 @@ class Line:
 ABOUT = 1.05
 """How much above a rate one may be that is taken for it."""
 
-FALLEN = 0.8
-"""What is left of a rate that was held for sustained, when it was too much after all."""
+FALLEN = 0.5
+"""What is left of a rate that was held for sustained and was too much after all: rates vary from batch to batch."""
+
+LOWEST = 0.01
+"""Fraction below which the work does not fall, so that it can come back."""
 
 RETURN = 10
 """Batches in which a load that is sustained again may take longer than the interval: windows still hold more."""
@@ -116,7 +119,7 @@ class Pace:
         if rate <= ABOUT * pace.sustained and whole <= self.burst * self.interval:
             left = self.returning - 1 if batch.fraction >= 1 else RETURN
             return replace(pace, fraction=1.0, returning=left)
-        return replace(pace, fraction=min(1.0, affordable / coming), returning=0)
+        return replace(pace, fraction=max(LOWEST, min(1.0, affordable / coming)), returning=0)
 
     @property
     def beside(self) -> float:
@@ -135,7 +138,7 @@ class Pace:
         beside = min(fixed, 0.9 * took)
         whole = beside + (took - beside) * coming / done
         if fixed >= room:
-            return min(self.boost * done, max(done, fixed / 4 / each) if each else done), whole
+            return max(done, min(4 * self.boost * done, fixed / 4 / each if each else 0.0)), whole
         return min(self.boost * done, (room - beside) / (took - beside) * done), whole
 
     def to_json(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,10 @@ def analyze(physical: QueryPlan, rows: Mapping[str, pa.Table]) -> Meter:
     results = [len(pipeline.push(batch)) for batch in batches] + [len(pipeline.finish())]
     meter.seconds = time.perf_counter() - start
     meter.batches, meter.results = len(batches), sum(results)
+    shed = [c for c in meter.counters.values() if c.shed]
+    if shed:  # a result has a row of each window
+        share = prod(c.rows_in / (c.rows_in + c.shed) for c in shed)
+        meter.left_out[""] = (sum(c.shed for c in shed), share)
     return meter
 
 

@@ -28,9 +28,11 @@ from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.user_functions import OnNull, ScalarFunction, user_calls
-from muntin.plan.windows import Periods
+from muntin.plan.windows import Periods, Shed
 from muntin.scheduling.policies import POLICIES
+from muntin.session.given import UNITS, check_choices, never_changes, spans
 from muntin.session.html import session_html
+from muntin.session.inherited import shed_by_session
 from muntin.session.one_time import ask_checkpoint
 from muntin.session.query import Query
 from muntin.spark.archive import archive_frame
@@ -48,27 +50,6 @@ from muntin.spark.types import arrow_type, check_names, schema_of
 TableKind = OneOf["static", "nrr", "relation", "upsert"]
 TableForm = OneOf["upsert", "debezium", "delta"]
 
-_UNITS = {"us": 1, "microseconds": 1, "ms": 1000, "milliseconds": 1000, "s": 1_000_000, "seconds": 1_000_000}
-
-
-def _spans(what: str, **given: Duration | None) -> dict[str, Any]:
-    """In microseconds, those that are given. Raises ConfigError for a negative one."""
-    found = {k: microseconds(v, f"{what}: {k}") for k, v in given.items() if v is not None}
-    odd = next((k for k, v in found.items() if v < 0), None)
-    if odd is not None:
-        raise ConfigError(f"{what}: {odd} cannot be negative")
-    return found
-
-
-def _check_choices(what: str, ts_unit: str | None, **faults: str) -> None:
-    """Raises ConfigError for an option of a stream or table that is none of those there are."""
-    if ts_unit is not None and ts_unit not in _UNITS:
-        raise ConfigError(f"{what}: ts_unit is one of {', '.join(_UNITS)}, not {ts_unit!r}")
-    for option, value in faults.items():
-        if value not in ("drop", "fail"):
-            raise ConfigError(f'{what}: {option} is "drop" or "fail", not {value!r}')
-
-
 @contextmanager
 def _standing(what: str, way: str) -> Iterator[None]:
     """What binding says of a view or query after a change of what it may read."""
@@ -76,13 +57,6 @@ def _standing(what: str, way: str) -> Iterator[None]:
         yield
     except MuntinError as e:
         raise ConfigError(f"{what} would no longer stand ({e}): {way} first, or keep what it reads") from e
-
-
-def _never_changes(name: str) -> str:
-    return (
-        f"table {name!r}: a static table never changes and takes neither ts nor op, key or on_bad_update; give "
-        'kind="relation" (its changes are seen by rows that are there already) or "nrr" (by later ones)'
-    )
 
 
 log = logging.getLogger("muntin")
@@ -111,6 +85,9 @@ class Session:
             largest window, and with it all). Where a ``budget`` does not suffice for all, queries run in this order,
             and slices that only others need are done later. None: such joins are done whole. May change at a restart
             for joins that are done so.
+        shed: what ``sql`` takes for queries that say nothing else: what they do under overload, as far as each can. One
+            that cannot harvest drops rows; one of which rows may not be left out (``plan.windows.QueryOptions``) falls
+            behind. Aggregates that are scaled then have columns for their errors.
     """
 
     def __init__(
@@ -123,6 +100,7 @@ class Session:
         budget: Duration | None = None,
         periods: Periods = "exact",
         schedule: OneOf["lwo", "swf", "greedy"] | None = None,
+        shed: Shed = "never",
     ) -> None:
         not_by_connect(spark, "this SparkSession")
         if not 1 <= shards <= 32_767:
@@ -138,6 +116,9 @@ class Session:
         if periods not in get_args(Periods):
             raise ConfigError(f'periods is "exact" or "flexible", not {periods!r}')
         self.periods = periods
+        if shed not in get_args(Shed):
+            raise ConfigError(f"shed is one of {', '.join(get_args(Shed))}, not {shed!r}")
+        self.shed = shed
         self.budget = None if budget is None else microseconds(budget, "budget") / 1e6
         if self.budget is not None and self.budget <= 0:
             raise ConfigError(f"budget must be positive, not {budget}")
@@ -192,11 +173,11 @@ class Session:
         replacement that a query or view does not fit or a run under way reads.
         """
         self._free(name, replace)
-        _check_choices(f"stream {name!r}", ts_unit, on_bad_time=on_bad_time)
+        check_choices(f"stream {name!r}", ts_unit, on_bad_time=on_bad_time)
         not_by_connect(df, f"stream {name!r}: its DataFrame")
         check_names(df, f"stream {name!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
-        given = _spans(f"stream {name!r}", slack=slack, idle_after=idle_after, max_jump=max_jump)
+        given = spans(f"stream {name!r}", slack=slack, idle_after=idle_after, max_jump=max_jump)
         if rate is not None and not rate > 0:
             raise ConfigError(f"stream {name!r}: rate is a number of rows a second above 0, not {rate!r}")
         schema = schema_of(ready.schema, f"stream {name!r}")
@@ -206,7 +187,7 @@ class Session:
                 f"{', '.join(schema.names)}"
             )
         stream = Stream(
-            name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=_UNITS.get(ts_unit or "us", 1),
+            name, schema, ts, on_bad_time=on_bad_time, order_by=order_by, ts_unit=UNITS.get(ts_unit or "us", 1),
             order=self._order(name), rate=rate, sample=sample, **given,
         )  # fmt: skip
         self._register(stream, ready, source_row(df.schema, ts))
@@ -263,18 +244,18 @@ class Session:
         self._free(name, replace)
         if kind not in get_args(TableKind):
             raise ConfigError(f'table {name!r}: kind is "static", "relation", "nrr" or "upsert", not {kind!r}')
-        _check_choices(f"table {name!r}", ts_unit, on_bad_time=on_bad_time, on_bad_update=on_bad_update)
+        check_choices(f"table {name!r}", ts_unit, on_bad_time=on_bad_time, on_bad_update=on_bad_update)
         if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop" or feed):
-            raise ConfigError(_never_changes(name))
+            raise ConfigError(never_changes(name))
         not_by_connect(df, f"table {name!r}: its DataFrame")
         check_names(df, f"table {name!r}")
         by = (key,) if isinstance(key, str) else tuple(key)
         form = "upsert" if kind == "upsert" and feed is None else feed
         came = updates_of(df, form, name, ts, op, ts_unit, by)
-        unit = _UNITS[came.ts_unit] if came.ts_unit else None
+        unit = UNITS[came.ts_unit] if came.ts_unit else None
         changes = static_feed(df, name) if kind == "static" else update_feed(came.df, name, came.ts, came.op, unit)
         schema = schema_of(changes.schema, f"table {name!r}")
-        given = _spans(f"table {name!r}", slack=slack, idle_after=idle_after)
+        given = spans(f"table {name!r}", slack=slack, idle_after=idle_after)
         table = Table(
             name, schema, "relation" if kind == "upsert" else kind, on_bad_time=on_bad_time, key=by,
             on_bad_update=on_bad_update, deletions_first=came.deletions_first, **given,
@@ -493,10 +474,13 @@ class Session:
         return session_html(self)
 
     def _bind(self, text: str, options: Mapping[str, Any]) -> BoundQuery:
-        found = query_options({"periods": self.periods, **options})
-        if found.zone is None:
-            found = changed(found, session_zone=self.spark.conf.get("spark.sql.session.timeZone"))
-        return bind(text, self.catalog, found)
+        def make(given: Mapping[str, Any]) -> BoundQuery:
+            found = query_options({"periods": self.periods, **given})
+            if found.zone is None:
+                found = changed(found, session_zone=self.spark.conf.get("spark.sql.session.timeZone"))
+            return bind(text, self.catalog, found)
+
+        return shed_by_session(make, options, self.shed)
 
     def write_late(
         self,

@@ -14,6 +14,7 @@ from muntin.core.batch import Batch
 from muntin.core.time import FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock
 from muntin.dataflow.graph import Graph
+from muntin.engine.level import Arrived
 from muntin.engine.meter import Meter
 from muntin.spark import wire
 from muntin.state.shard_state import ShardState
@@ -95,6 +96,27 @@ def source_report(graph: Graph, headers: Sequence[Header], clocks: Mapping[str, 
         if mark != NEVER:
             found[VERTEX + vertex.id]["watermark"] = mark
     return found
+
+
+SHARD = "shard"
+"""First word of the counters of a shard in a report."""
+
+
+def shard_report(graph: Graph, shard: int, came: Arrived, shed: Iterable[tuple[int, int]]) -> dict[str, int]:
+    """What sources brought to a shard in a batch, and what of it some operator took in; ``shed``: by number of the
+    reader, rows that were not admitted."""
+    out: dict[int, int] = {}
+    for reader, rows in shed:
+        out[reader] = out.get(reader, 0) + rows
+    arrived = consumed = 0
+    for (source, route), batch in came.items():
+        if graph.vertices[source].is_source:
+            readers = [
+                i for i, v in enumerate(graph.vertices) if any((e.vertex, e.route) == (source, route) for e in v.inputs)
+            ]
+            arrived += batch.num_rows
+            consumed += batch.num_rows - min((out.get(i, 0) for i in readers), default=0)
+    return {f"{SHARD} {shard} arrived": arrived, f"{SHARD} {shard} consumed": consumed}
 
 
 def _add(found: dict[str, dict[str, int]], id: str, values: Mapping[str, int]) -> None:

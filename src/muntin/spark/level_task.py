@@ -20,7 +20,7 @@ from muntin.engine.stretching import stretched
 from muntin.engine.valve import Valve
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
-from muntin.spark.counts import TaskMeter, observed_letters, source_report, vertex_report
+from muntin.spark.counts import TaskMeter, observed_letters, shard_report, source_report, vertex_report
 from muntin.spark.due import OWES, decision
 from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
 from muntin.spark.mail import Mail, arrived, sort_mail
@@ -159,8 +159,12 @@ class SlotRun:
         own = {v: states[cell_of(self.spec, v, run.shard)] for v in run.stateful}
         came = self.tables.seeded(run, own, arrived(self.spec, self.mail, run.shard))
         self.letters += run.forward(times, self.mail.now)
+        shed: list[tuple[int, int]] = []
         for output in run.steps(own, came, times, self.meter, self.valve):
             self._output(run, output, times)
+            shed += output.shed
+        if self.level == 0:
+            add_to(self.report.setdefault(PIPELINE, {}), shard_report(graph, run.shard, came, shed))
         self.held += own.items()
         for query in range(len(graph.plans)):
             self._report(run, query, own, times)

@@ -14,7 +14,7 @@ from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Times
 from muntin.engine.losses import lost_text
 from muntin.engine.pace import LEAST
-from muntin.spark.counts import Report, VertexCounts, since_then, summed
+from muntin.spark.counts import SHARD, Report, VertexCounts, since_then, summed
 
 log = logging.getLogger("muntin")
 
@@ -27,6 +27,15 @@ far it is behind says nothing."""
 
 _BAD_UPDATES, _LOST_BAD, _LOST_LATE, _MARK = "bad updates", "lost bad", "lost late", "mark"
 """First words of counters that are kept by table and by stream."""
+
+
+@dataclass(frozen=True)
+class ShardCounts:
+    """Rows of sources that came to a shard (``arrived``), and those of them that some operator took in (``consumed``:
+    the others were not admitted)."""
+
+    arrived: int = 0
+    consumed: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,7 @@ class Metrics:
     ``skipped``: instants that it did not report, since its period was lengthened (``periods="flexible"``). ``waited``:
     batches that it has waited for its turn (``Session(budget=...)``; 0: it ran). ``held_by``: of the streams that it
     reads the one that is furthest behind, for which the others wait (None: one stream, or all are equally far).
+    ``by_shard``: of the whole pipeline, what came to each shard and what of it was taken in.
     """
 
     batch: int
@@ -69,6 +79,7 @@ class Metrics:
     waited: int = 0
     share: float = 1.0
     held_by: str | None = None
+    by_shard: Mapping[int, ShardCounts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,7 @@ class RunMetrics(Metrics):
     ``watermark`` is what all of them have answered, ``lag``, ``lateness`` and ``waited`` are the greatest, ``since``
     the latest. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it).
     ``vertices``: by the vertex's id (EXPLAIN shows it) what it did and holds. ``given``: by query its results, and how
-    many it is estimated to have had if nothing had been left out.
+    many it is estimated to have had if nothing had been left out. ``by_shard``: since the run began.
     """
 
     batches: int = 0
@@ -141,7 +152,13 @@ def _metrics(batch: int, values: dict[str, int]) -> Metrics:
     return Metrics(
         batch, **plain, watermark=watermark if known else None, lag=lag, bad_updates=largest(places),
         lost={stream: (bad[stream], late[stream]) for stream in bad}, held_by=_held_by(_named(values, _MARK)),
+        by_shard=_by_shard(_named(values, SHARD)),
     )  # fmt: skip
+
+
+def _by_shard(values: Mapping[str, int]) -> dict[int, ShardCounts]:
+    numbers = sorted({int(name.split()[0]) for name in values})
+    return {n: ShardCounts(values[f"{n} arrived"], values[f"{n} consumed"]) for n in numbers}
 
 
 def _named(values: Mapping[str, int], words: str) -> dict[str, int]:
@@ -196,6 +213,7 @@ def add_up(
         queries=queries,
         vertices=since_then(base.vertices, vertices or {}),
         given=_given(base.given, queries),
+        by_shard=_more_by_shard(base.by_shard, whole.by_shard),
     )
 
 
@@ -205,6 +223,12 @@ def _given(before: Mapping[str, tuple[int, float]], queries: Mapping[str, Metric
         results, full = before.get(name, (0, 0.0))
         found[name] = (results + m.results, full + m.results / max(m.share, LEAST))
     return found
+
+
+def _more_by_shard(old: Mapping[int, ShardCounts], new: Mapping[int, ShardCounts]) -> dict[int, ShardCounts]:
+    none = ShardCounts()
+    both = {n: (old.get(n, none), new.get(n, none)) for n in sorted({*old, *new})}
+    return {n: ShardCounts(a.arrived + b.arrived, a.consumed + b.consumed) for n, (a, b) in both.items()}
 
 
 def _mark_of(metrics: Metrics) -> int:

@@ -278,11 +278,11 @@ class Overload:
     def _decided(self, batch: int, pace: Pace) -> Decision:
         fractions = self._fractions(pace.fraction)
         learned = {id: self.learned.setdefault(id, Learned(join.inputs)) for id, join in self.joins.items()}
-        harvesting = {user for id, join in self.joins.items() if learned[id].knows for user in join.users}
+        harvesting = {user for join in self.joins.values() for user in join.users}
         admitted: dict[str, dict[str, float]] = {}
         answers, dropping = dict.fromkeys(self.policies, 1.0), dict.fromkeys(self.policies, 1.0)
         for signature, policy in self.policies.items():
-            if policy.sheds:  # one whose joins are others', too, or are not known yet, can only drop
+            if policy.sheds:  # one whose joins are others', too, can only drop
                 part = fractions[signature] / (SMALLEST if signature in harvesting else 1.0)
                 dropping[signature] = min(1.0, part)
                 floor = 0.0 if signature in harvesting else policy.floor
@@ -293,7 +293,7 @@ class Overload:
         harvest, done, explored = {}, dict[str, float](), None
         for id, join in self.joins.items():
             fraction = max(SMALLEST, *(fractions[u] for u in join.users))
-            if batch % exploring_every(fraction) == 0:
+            if learned[id].knows and batch % exploring_every(fraction) == 0:
                 explored = learned[id].longest_unseen
             setting = learned[id].setting(fraction, explored)
             setting = replace(setting, work=max(SMALLEST, setting.work))

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from muntin.console.watched import Seen, Standing
 from muntin.core.errors import ConfigError, InternalError
 from muntin.cql.durations import format_duration, parse_duration
+from muntin.dataflow.explain import Form
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
@@ -40,6 +41,7 @@ from muntin.spark.overload import Overload, harvest_counts, interval_of
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
 from muntin.spark.readers import wait_for_readers
+from muntin.spark.run_meter import meter_of
 from muntin.spark.sight import describe, levels_text, observed, query_name
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
@@ -408,6 +410,15 @@ class Run:
             return self._metrics
         found = self._metrics.queries.get(name) or self._gone.get(name)
         return found or Metrics(self._metrics.batch, since=self.made.since.get(name))
+
+    def explain(self, form: Form = "text") -> str:
+        """EXPLAIN ANALYZE of what runs: the graph of all queries with what each operator did since the run began, what
+        was left out under overload, and the estimated share of each full answer. ``form``: text, json, dot or svg."""
+        from muntin.dataflow.explain import explain_graph
+
+        spec = self.spec
+        measured = None if self._metrics is None else meter_of(spec.graph, spec.called, self._metrics)
+        return explain_graph(form, spec.graph, [", ".join(names) for names in spec.called], measured=measured)
 
     @property
     def standing(self) -> Standing:

@@ -82,6 +82,9 @@ def _heads(record: GraphRecord, several: bool) -> Iterator[str]:
     run = record.measured
     if run is not None:
         yield f"  measured: {run.batches} batches, {run.results} result rows, {run.seconds:.3f} s"
+        for name, (shed, share) in run.left_out.items():
+            of = f" of {name}" if name else ""
+            yield f"  about {share:.1%} of the full answer{of} is given: {shed} rows were not admitted"
 
 
 def _instants(r: Result) -> str:
