@@ -68,6 +68,8 @@ def test_spans_are_the_pairs_that_a_probe_finds(seed: int, fifo: bool, ordered: 
     assert found.pair_rows().tolist() == left.tolist() and found.pair_partners().tolist() == right.tolist()
     assert found.pairs == len(left) and (found.count > 0).all() and found.looked >= len(left)
     assert found.looked <= looked or not ordered
+    again = probe_spans(new, stored, directory, limit, fifo, gone=int(stored[2].max()))
+    assert again.pair_rows().tolist() == left.tolist() and again.pair_partners().tolist() == right.tolist()
     start, exp = np.zeros(len(left) + 3, np.int64), np.zeros(len(left) + 3, np.int64)
     later(found.rows, found.first, found.count, new[1], stored[1], start, 3)
     earlier(found.rows, found.first, found.count, new[2], stored[2], exp, 3)

@@ -14,6 +14,8 @@ from muntin.cql.binder import bind
 from muntin.dataflow.lowering import join_layout
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.window_join import WindowJoin
+from muntin.operators.operator import Described
 from muntin.plan.catalog import Catalog, Stream
 
 SIZE = 1_000
@@ -39,9 +41,10 @@ def rows(low: int, high: int, key: int = 1) -> pa.Table:
     return pa.table({"ts": ts, "k": pa.array([key] * (high - low), pa.int64()), "j": ts})
 
 
-def held(pipeline: LocalPipeline) -> int:
-    """Rows in the state of all stages and shards."""
-    return sum(state.rows() for states in pipeline.states for state in states.values())
+def held(pipeline: LocalPipeline, kind: type[Described] = Described) -> int:
+    """Rows in the state of all vertices with such an operator, over all shards."""
+    ops = [v.op for v in pipeline.graph.vertices]
+    return sum(s.rows() for states in pipeline.states for v, s in states.items() if isinstance(ops[v], kind))
 
 
 def most_held(pipeline: LocalPipeline) -> int:
@@ -80,3 +83,20 @@ def test_a_late_partner_meets_every_pair(where: str, found: int) -> None:
     assert sorted(answer.select(["x", "y", "z"]).to_pylist(), key=lambda r: r["x"]) == [
         {"x": x, "y": 5, "z": 5} for x in range(found)
     ]
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_of_a_batch_longer_than_the_window_a_join_keeps_the_rows_of_the_window(shards: int) -> None:
+    """Ten windows of a hundred seconds in each batch: what has left is not kept until all of a chunk has."""
+    schema = Schema.of(ts=pa.int64(), k=pa.int64(), j=pa.int64())
+    streams = tuple(Stream(n, schema, "ts", ts_unit=SECOND, order=i) for i, n in enumerate("AB"))
+    windows = "A [RANGE 100 SECONDS] AS a, B [RANGE 100 SECONDS] AS b"
+    query = bind(f"Istream(SELECT a.ts AS x, b.ts AS y FROM {windows} WHERE a.k = b.k)", Catalog(streams))
+    pipeline = LocalPipeline(plan_query(query), shards)
+    pairs = 0
+    for low in (0, SIZE):
+        part = pa.concat_tables([rows(low, low + SIZE, key) for key in range(3)])
+        pairs += len(pipeline.push({"A": part, "B": part}))
+        assert 2 * 3 * 99 <= held(pipeline, WindowJoin) <= 2 * 3 * 101
+    pairs += len(pipeline.heartbeat(2 * SIZE * SECOND))
+    assert pairs == 3 * sum(min(2 * SIZE, x + 100) - max(0, x - 99) for x in range(2 * SIZE))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from muntin.kernels.gathering import reordered
 from muntin.kernels.spans import Spans
 from muntin.operators.joins.assemble import Partners, Picked, Placed, Probing, column, placed_column
 
@@ -81,3 +82,12 @@ def test_columns_of_spans(name: str, side: str) -> None:
     wanted = pa.concat_arrays([p.rows.column("c").take(pa.array(p.index)) for p in parts])
     found = column(parts, "c", sum(map(len, parts)))
     assert found.equals(wanted) and found.type == wanted.type
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("picked", [0, 1, 30])
+def test_reordered_rows_are_taken_rows(name: str, picked: int) -> None:
+    rows = pa.RecordBatch.from_arrays([VALUES[name], VALUES["int32"]], names=["c", "d"]).slice(7, 20)
+    order = np.random.default_rng(picked).integers(0, 20, picked)
+    found = reordered(rows, order)
+    assert found.equals(rows.take(pa.array(order))) and found.schema == rows.schema

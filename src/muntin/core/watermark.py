@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muntin.core.time import FOREVER, NEVER, SECOND
@@ -106,7 +106,7 @@ class SourceClock:
         return self.idle_after is not None and self.last_row_at != NEVER and now - self.last_row_at >= self.idle_after
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
 
 def _blend(old: float, new: float) -> float:

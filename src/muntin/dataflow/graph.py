@@ -355,6 +355,14 @@ class Graph:
         return tuple(found)
 
     @cached_property
+    def row_bytes(self) -> tuple[int, ...]:
+        """By level the bytes of the widest row that a vertex gives, with its times; texts are taken to have 32."""
+        found = [0] * self.depth
+        for v, level in zip(self.vertices, self.levels, strict=True):
+            found[level] = max(found[level], 16 + sum(_width(f.type) for f in v.schema))
+        return tuple(found)
+
+    @cached_property
     def stateful(self) -> tuple[int, ...]:
         """The vertices that remember something from step to step."""
         return tuple(i for i, v in enumerate(self.vertices) if v.op.stateful)
@@ -419,3 +427,10 @@ def _check_places(vertices: Sequence[Vertex]) -> None:
                 f"two plans share operator {v.id} ({type(v.op).__name__}) but were laid out apart: plan the queries of "
                 "one graph with the same Places"
             )
+
+
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:  # of no fixed width
+        return 32

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from muntin.kernels.gathering import reordered
 from muntin.kernels.hashing import hash_columns
 from muntin.kernels.placing import shard_order
 from muntin.operators.joins.hot_keys import parts
@@ -70,7 +71,7 @@ def route(
 
 def _by_key(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     order, ends = shard_order(hash_columns(keys, rows.num_rows), shards)
-    ordered = rows.take(pa.array(order))
+    ordered = reordered(rows, order)
     start = 0
     for s, end in enumerate(ends.tolist()):
         if end > start:

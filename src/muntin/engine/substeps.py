@@ -9,9 +9,9 @@ are handed to it.
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -29,8 +29,14 @@ from muntin.engine.valve import Valve
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.context import Cut
 
-MOST = 1 << 19
-"""Rows that one operator may give in a step that can be cut."""
+MOST = 1 << 20
+"""Rows that one operator may give in a step that can be cut: what a step costs beside its rows is then little."""
+
+MOST_WIDE = 1 << 19
+"""The same where rows take more than ``NARROW`` bytes."""
+
+NARROW = 96
+"""Bytes of a row and its times: so many times ``MOST`` are 100 MB."""
 
 FILL = 0.75
 """Which part of that a substep aims at, going by what the one before gave."""
@@ -49,23 +55,24 @@ def substeps(
 ) -> Iterator[LevelOutput]:
     """As ``engine.level.run_level``, in one substep or several, in the order of time.
 
-    No operator gives more than ``most`` rows (``MOST``) in a substep, except at an instant at which there are more.
+    No operator gives more than ``most`` rows (``MOST``, ``MOST_WIDE``) in a substep, except at an instant at which
+    there are more.
     """
-    most = most or MOST
+    most = most or (MOST if graph.row_bytes[level] <= NARROW else min(MOST, MOST_WIDE))
     here = [s for v, s in states.items() if graph.levels[v] == level]
     low, end = lowest(times, here), max(times.watermarks)
     waiting = Waiting(arrived)
     reach = waiting.reach(low, end, most)
     while True:
         own = {v: s for v, s in states.items() if graph.levels[v] == level}
-        before = {v: ({n: list(c) for n, c in s.chunks.items()}, deepcopy(s.heads)) for v, s in own.items()}
+        before = {v: ({n: list(c) for n, c in s.chunks.items()}, pickle.dumps(s.heads)) for v, s in own.items()}
         now = waiting.until(reach) if reach < end else waiting.all()
         try:
             output = run_level(graph, level, shard, states, now, _between(times, low, reach), meter, most, valve)
         except Cut as cut:
             assert low < cut.at < reach, (low, cut.at, reach)
             for v, (chunks, heads) in before.items():
-                states[v].chunks, states[v].heads = chunks, heads
+                states[v].chunks, states[v].heads = chunks, pickle.loads(heads)
             reach = cut.at
             continue
         yield output

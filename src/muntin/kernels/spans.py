@@ -14,6 +14,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.core.time import FOREVER
 from muntin.kernels.index import bucket_bits
 from muntin.kernels.joining import UNBOUNDED, _alive_from, _grown
 from muntin.kernels.lazy import kernel
@@ -57,11 +58,11 @@ def _between(low, high):  # type: ignore[no-untyped-def]
 
 @kernel(
     nb.types.Tuple((MI32, MI32, MI32, nb.int64, nb.int64))(
-        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64
+        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64, nb.int64
     ),
     cache=True,
 )
-def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most):  # type: ignore[no-untyped-def]
+def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most, gone):  # type: ignore[no-untyped-def]
     mask = (1 << bits) - 1
     room = max(16, len(h))
     rows, first, count = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
@@ -72,6 +73,8 @@ def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, m
     for i in range(len(h)):
         if pairs > most:
             break
+        if start[i] >= gone:
+            continue
         mine, since, before = h[i], start[i], min(exp[i], limit)
         b = mine & mask
         # probes of one bucket, and in it of one key, mostly come in order of time: each goes on where the last stood
@@ -122,14 +125,21 @@ def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, m
 
 
 def probe_spans(
-    new: Side, chunk: Side, directory: NDArray[np.int32], limit: int, fifo: bool, most: int = UNBOUNDED
+    new: Side,
+    chunk: Side,
+    directory: NDArray[np.int32],
+    limit: int,
+    fifo: bool,
+    most: int = UNBOUNDED,
+    gone: int = FOREVER,
 ) -> Spans:
-    """As ``joining.probe``, what is found as spans; stops at more than ``most`` pairs.
+    """As ``joining.probe``, what is found as spans; stops at more than ``most`` pairs. ``gone``: no row of the chunk
+    expires after it, so rows that start later look for nothing.
 
     Cost: one access to the directory for each change of bucket among the new rows; a step for each row of the chunk
     that enters or leaves between two new rows of a bucket, and the hashes of the partners, which lie side by side.
     """
-    return Spans(*_probe_spans(*new, *chunk, directory, bucket_bits(len(chunk[0])), limit, fifo, most))
+    return Spans(*_probe_spans(*new, *chunk, directory, bucket_bits(len(chunk[0])), limit, fifo, most, gone))
 
 
 @kernel(nb.void(I32, I32, MI32), cache=True)

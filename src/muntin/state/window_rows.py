@@ -33,6 +33,9 @@ TIER = 16
 
 CLOSED = -1
 
+LEAST_TRIMMED = 256
+"""Chunks of fewer rows are left as they are until all have expired."""
+
 ARRIVAL = "arrival"
 """In the metadata of a chunk whose rows stand as they came, not ordered by expiry."""
 
@@ -197,9 +200,7 @@ def _merge_tiers(state: ShardState, name: str, watermark: int, rebuild: Rebuild,
         _merge(state, name, past[-count:], watermark, rebuild, level=0, **meta)
 
 
-def _merge(
-    state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild, **meta: int
-) -> None:
+def _merge(state: ShardState, name: str, chunks: list[Chunk], watermark: int, rebuild: Rebuild, **meta: int) -> None:
     table = pa.Table.from_batches([c.load() for c in chunks]).combine_chunks()
     rows = table.to_batches()[0]
     state.looked += rows.num_rows
@@ -220,16 +221,37 @@ def scan_out(state: ShardState, name: str, until: int, rebuild: Rebuild) -> None
     What strategy "direct" does in place of ``expire``, which asks the metadata of chunks alone. Cost: all rows held.
     """
     for chunk in list(state.list(name)):
-        rows = chunk.load()
-        state.looked += rows.num_rows
-        live = np.flatnonzero(int64s(rows, EXP) >= until)
-        if 2 * len(live) <= rows.num_rows and chunk.meta["max_start"] < until:
-            meta = {k: v for k, v in chunk.meta.items() if k not in ("n", "bytes")}
-            kept = rebuild(rows.take(pa.array(live))) if len(live) else None
-            if kept is not None and kept.num_rows:
-                state.replace(name, [chunk], kept, **(meta | bounds(kept)))
-            else:
-                state.replace(name, [chunk], None)
+        _without_gone(state, name, chunk, until, rebuild, chunk.meta["max_start"] < until)
+
+
+def trim(state: ShardState, name: str, until: int, rebuild: Rebuild) -> None:
+    """Of chunks that are not written yet, and half of whose rows have left before ``until`` by what their bounds say,
+    keep the others: of a batch that is longer than the window most rows need never be written.
+
+    Cost: each time half of a chunk's time has passed, its rows.
+    """
+    for chunk in list(state.list(name)):
+        low, high = chunk.meta["min_exp"], chunk.meta["max_exp"]
+        if chunk.address is None and chunk.meta["n"] >= LEAST_TRIMMED and low < until and high - until <= until - low:
+            _without_gone(state, name, chunk, until, rebuild)
+
+
+def _without_gone(
+    state: ShardState, name: str, chunk: Chunk, until: int, rebuild: Rebuild, wanted: bool = True
+) -> None:
+    """Look for the rows of a chunk that are left; if it is ``wanted`` and they are at most half, put them in its
+    place."""
+    rows = chunk.load()
+    state.looked += rows.num_rows
+    live = np.flatnonzero(int64s(rows, EXP) >= until)
+    if not wanted or 2 * len(live) > rows.num_rows:
+        return
+    meta = {k: v for k, v in chunk.meta.items() if k not in ("n", "bytes")}
+    kept = rebuild(rows.take(pa.array(live))) if len(live) else None
+    if kept is not None and kept.num_rows:
+        state.replace(name, [chunk], kept, **(meta | bounds(kept)))
+    else:
+        state.replace(name, [chunk], None)
 
 
 def cancel(rows: pa.RecordBatch, weight: str) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.kernels.gathering import take_32, take_64, take_runs_32, take_runs_64
+from muntin.kernels.gathering import plain_width, take_32, take_64, take_runs_32, take_runs_64
 from muntin.kernels.spans import Spans, copy_32, copy_64, fill_32, fill_64
 
 WIDTHS: dict[int, tuple[type[np.generic], Any]] = {64: (np.int64, take_runs_64), 32: (np.int32, take_runs_32)}
@@ -107,7 +107,7 @@ def column(parts: Sequence[Part], name: str, total: int) -> pa.Array:
     written once; others are taken chunk by chunk and put together."""
     arrays = [p.rows.column(name) for p in parts]
     kind = arrays[0].type
-    width = _width(kind)
+    width = plain_width(kind)
     if width not in WIDTHS or any(a.null_count for a in arrays):
         return _together([a.take(pa.array(p.index)) for a, p in zip(arrays, parts, strict=True)])
     dtype, _ = WIDTHS[width]
@@ -123,7 +123,7 @@ def placed_column(parts: Sequence[Placed], name: str, total: int) -> pa.Array:
     """As ``column``, where the parts' rows go to places among those of the others; the parts fill all ``total``."""
     arrays = [p.rows.column(name) for p in parts]
     kind = arrays[0].type
-    width = _width(kind)
+    width = plain_width(kind)
     if width not in WIDTHS or any(a.null_count for a in arrays):
         places = [p.places() for p in parts]
         taken = [a.take(pa.array(p.index[at])) for a, p, at in zip(arrays, parts, places, strict=True)]
@@ -150,9 +150,3 @@ def _values(a: pa.Array, dtype: type[np.generic]) -> NDArray[Any]:
 def int64_room(total: int) -> NDArray[np.int64]:
     """An array to be filled, of memory that Arrow's pool keeps from batch to batch."""
     return np.frombuffer(pa.allocate_buffer(total * 8), np.int64)
-
-
-def _width(kind: pa.DataType) -> int:
-    t = pa.types
-    plain = (t.is_integer, t.is_floating, t.is_timestamp, t.is_date, t.is_time, t.is_duration)
-    return int(kind.bit_width) if any(is_kind(kind) for is_kind in plain) else 0

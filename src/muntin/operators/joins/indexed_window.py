@@ -16,11 +16,24 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch
 from muntin.core.time import FOREVER
+from muntin.kernels.gathering import reordered
 from muntin.kernels.hashing import hash_columns
 from muntin.kernels.index import bucket_order
 from muntin.operators.context import Context
 from muntin.state.shard_state import Chunk, ShardState
-from muntin.state.window_rows import EXP, START, WEIGHT, bounds, cancel, expire, int64s, merge_closed, scan_out, timed
+from muntin.state.window_rows import (
+    EXP,
+    START,
+    WEIGHT,
+    bounds,
+    cancel,
+    expire,
+    int64s,
+    merge_closed,
+    scan_out,
+    timed,
+    trim,
+)
 
 HASH, DIRECTORY, SORTED = "__h", "__dir", "__v"
 
@@ -127,7 +140,9 @@ def let_go(state: ShardState, structure: str, batch: Batch, layout: Layout, ctx:
     rebuild = rebuilder(layout, batch.columns.schema.names)
     expire(state, structure, ctx.high, keep_forever=True)
     if ctx.scan and ctx.high < FOREVER:
-        scan_out(state, structure, ctx.high, rebuild)
+        scan_out(state, structure, ctx.high + 1, rebuild)
+    elif batch.sign is None and ctx.high < FOREVER:
+        trim(state, structure, ctx.high, rebuild)
     pane = ctx.pane if batch.sign is None else None  # what a negative tuple cancels may stand in any older chunk
     merge_closed(state, structure, ctx.high, pane, rebuild=rebuild)
 
@@ -165,7 +180,7 @@ def _in_order(rows: pa.RecordBatch) -> pa.RecordBatch:
     later = start[1:] > start[:-1]
     if (later | ((start[1:] == start[:-1]) & (exp[1:] >= exp[:-1]))).all():
         return rows
-    return rows.take(pa.array(np.lexsort((exp, start))))
+    return reordered(rows, np.lexsort((exp, start)))
 
 
 def _indexed(rows: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
@@ -179,7 +194,7 @@ def _indexed(rows: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
         x = _suffix(number)
         if number == 0:
             order, directory = bucket_order(h)
-            rows = rows.take(pa.array(order))
+            rows = reordered(rows, order)
         else:  # the rows stand in bucket order of the first by now
             start, exp = int64s(rows, START), int64s(rows, EXP)
             order, directory = _by_time(h, start, exp)

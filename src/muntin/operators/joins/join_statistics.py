@@ -141,7 +141,7 @@ class JoinMonitor:
 
     def save(self) -> None:
         """Keep what was measured with the state."""
-        self.state.heads[STATISTICS] = asdict(self.found)
+        self.state.heads[STATISTICS] = dict(vars(self.found))
 
     def _swung(self, i: int, rate: float) -> None:
         """Note how far the step's rate is from what it was."""

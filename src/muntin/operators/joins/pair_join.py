@@ -127,7 +127,7 @@ def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]
             continue
         partner = other.probe_side()
         args = (h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i]
-        spans = room.spans(partial(probe_spans, *args))
+        spans = room.spans(partial(probe_spans, *args, gone=other.meta["max_exp"]))
         if reading is not None:
             reading.gave(spans.looked, spans.pairs)
         if spans.pairs:
