@@ -56,8 +56,8 @@ def encode(value: Any) -> Any:
             return _type_json(value)
     if not is_dataclass(value) or isinstance(value, type):
         raise InternalError(f"{type(value).__name__} cannot be part of a stored plan: {value!r}")
-    kept = ((f.name, getattr(value, f.name)) for f in fields(value) if not _memo(f))
-    given = {n: encode(v) for n, v in kept if not _default(value, n, v)}
+    kept = ((f, getattr(value, f.name)) for f in _stored(type(value)))
+    given = {f.name: encode(v) for f, v in kept if not _default(f, v)}
     return {CLASS: type(value).__name__, **given}
 
 
@@ -115,13 +115,13 @@ def _made(name: str, given: dict[str, Any]) -> Any:
         raise StoreError(f"a stored plan's {name} is not one that this version can make: {e}") from e
 
 
-def _memo(f: Field[Any]) -> bool:
-    """Whether a field only remembers what was worked out."""
-    return not f.compare and f.default_factory is not MISSING
+@cache
+def _stored(kind: type[Any]) -> tuple[Field[Any], ...]:
+    """The fields of a class without those that only remember what was worked out."""
+    return tuple(f for f in fields(kind) if f.compare or f.default_factory is MISSING)
 
 
-def _default(owner: Any, name: str, value: Any) -> bool:
-    f = next(f for f in fields(owner) if f.name == name)
+def _default(f: Field[Any], value: Any) -> bool:
     return f.default is not MISSING and type(f.default) is type(value) and bool(f.default == value)
 
 

@@ -63,7 +63,7 @@ def optimize(
     known = statistics or Statistics()
     query = settled(query, known)
     strategy = Strategy(query.options.strategy)
-    priced = cost or (lambda root: total(root, known, strategy))
+    priced = _remembered(cost or (lambda root: total(root, known, strategy)))
     steps: list[Step] = []
     now = query
     for _ in range(MOST_ROUNDS):
@@ -72,7 +72,7 @@ def optimize(
             if rule.last and now is not before:
                 continue
             changed = _tried(rule, now, known, priced)
-            if changed.root != now.root:
+            if changed.root is not now.root and changed.root != now.root:
                 steps.append(Step(rule.name, now.root, changed.root, priced(changed.root)))
                 now = changed
         if now.root == before.root:
@@ -84,6 +84,18 @@ def optimize(
             f"\n{plan_text(steps[-1].before)}\nthen\n{plan_text(steps[-1].after)}"
         )
     return Optimized(now, tuple(steps), priced(now.root))
+
+
+def _remembered(cost: Cost) -> Cost:
+    """The cost of plans that are asked for again and again: most rules leave them as they are."""
+    known: dict[int, tuple[Node, float]] = {}
+
+    def priced(root: Node) -> float:
+        if id(root) not in known:
+            known[id(root)] = root, cost(root)  # it stays, and with it its name
+        return known[id(root)][1]
+
+    return priced
 
 
 AUTO = "auto"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, Field, fields, is_dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -24,9 +25,14 @@ def stable_text(value: Any) -> str:
             return str(value)
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} cannot be part of a signature: {value!r}")
-    kept = ((f, getattr(value, f.name)) for f in fields(value) if f.compare)
+    kept = ((f, getattr(value, f.name)) for f in _compared(type(value)))
     parts = [f"{f.name}={stable_text(v)}" for f, v in kept if not _default(f, v)]
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+@cache
+def _compared(kind: type[Any]) -> tuple[Field[Any], ...]:
+    return tuple(f for f in fields(kind) if f.compare)
 
 
 def _default(f: Field[Any], value: Any) -> bool:
