@@ -285,6 +285,13 @@ def test_joins_of_sampled_streams_stay_apart() -> None:
     assert shared_joins(plans) == 0
 
 
+def test_queries_that_take_results_as_they_lie_pay_for_their_order_once() -> None:
+    """Windows of one length on both sides come together where those that look at every result stay apart."""
+    lengths = range(10, 301, 10)
+    assert joins_of_group(*(PAIRS.format(a=n, b=n) for n in lengths)) == 1
+    assert joins_of_group(*(PAIRS.format(a=n, b=n + 1) for n in lengths)) > 1
+
+
 def test_small_windows_stay_apart_from_a_flood_of_results() -> None:
     assert joins_of_group(COUNTS.format(a=100_000), COUNTS.format(a=1)) == 2
     assert joins_of_group(COUNTS.format(a=100), COUNTS.format(a=1)) == 1

@@ -89,7 +89,7 @@ class _Cluster:
         """Of a join of its own and of all that read it."""
         if len(self.flows) == 1:
             return next(iter(self.flows.values())).alone
-        return self.flow.alone + sum(joining_cost(self.flow, f) for f in self.flows.values())
+        return self.flow.alone + joining_cost(self.flow, list(self.flows.values()))
 
     def with_join(self, join: JoinedWindows, own: JoinFlow, known: Statistics) -> _Cluster:
         """The cluster with one more join."""
@@ -121,7 +121,7 @@ def _saved(cluster: _Cluster, join: JoinedWindows, own: JoinFlow, known: Statist
     if join.id in cluster.flows:
         return own.alone
     if cluster.host:
-        return own.alone - joining_cost(cluster.flow, own) if covers(cluster.join, join) else 0.0
+        return own.alone - joining_cost(cluster.flow, [own]) if covers(cluster.join, join) else 0.0
     return cluster.cost + own.alone - cluster.with_join(join, own, known).cost
 
 
