@@ -73,7 +73,7 @@ def test_a_vertex_has_its_number_its_id_and_where_its_rows_come_from() -> None:
     lines = explain(query, plan).splitlines()
     source, window, _ = plan.vertices
     assert f"    #0 {source.id[:8]}  A where (v > 0L): k  [MON]" in lines
-    line = f"    #1 {window.id[:8]}  window [RANGE 10 SECONDS SLIDE 2 SECONDS]  <- #0 by (g0)  [WKS]"
+    line = f"    #1 {window.id[:8]}  window [RANGE 10 SECONDS SLIDE 2 SECONDS]  <- #0 by (k)  [WKS]"
     assert line in lines
 
 
@@ -319,3 +319,15 @@ def test_the_words_before_a_query(text: str, rest: str, analyze: bool) -> None:
 def test_a_query_without_the_words_is_left_alone() -> None:
     assert asked("SELECT explain FROM A").text == "SELECT explain FROM A"
     assert not asked("EXPLAINED").explain
+
+
+def test_columns_that_binding_numbers_are_told_by_what_they_are() -> None:
+    """Groups, arguments of aggregates and what EXISTS compares: as the author would know them."""
+    window = "a [RANGE 9 SECONDS SLIDE 3 SECONDS]"
+    grouped = explain(*planned(f"SELECT k, SUM(v + 1) AS s FROM {window} GROUP BY k HAVING COUNT(*) > 1"))
+    graph = grouped[grouped.index("Graph") :]
+    assert "aggregate sum((v + 1L)), count(*) by k, emit snapshots" in graph
+    inner = "SELECT y.k FROM a y [RANGE 5 SECONDS]"
+    semi = explain(*planned(f"SELECT x.v FROM a x [RANGE 9 SECONDS] WHERE x.k IN ({inner})"))
+    joined = next(line for line in semi.splitlines() if " join of 2 windows" in line)
+    assert "x.k" in joined and "__" not in joined and "by (__" not in semi

@@ -251,3 +251,28 @@ def test_a_new_process_answers_without_spark() -> None:
     environment = {**os.environ, "PYTHONPATH": SRC, "JAVA_HOME": "/nowhere"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (0, "")
+
+
+def test_forms_of_parquet(tmp_path: Path) -> None:
+    """One file, several, a column from a directory, names with dots and without columns to read: the same rows."""
+    ts = pa.array([3, 1, 2], pa.timestamp("s", "UTC"))
+    rows = pa.table({"ts": ts, "v": [30, 10, 20], "s": [{"x": 1, "y": "a"}, None, {"x": 3, "y": "c"}]})
+    (tmp_path / "day=7").mkdir()
+    (tmp_path / "many").mkdir()
+    dotted = rows.rename_columns(["ts", "v", "s.s"])
+    pq.write_table(rows, tmp_path / "one.parquet", row_group_size=2)
+    pq.write_table(dotted, tmp_path / "dotted.parquet", row_group_size=2)
+    pq.write_table(rows, tmp_path / "day=7" / "one.parquet")
+    for i in range(3):
+        pq.write_table(rows.slice(i, 1), tmp_path / "many" / f"{i}.parquet")
+    for where in ("one.parquet", "dotted.parquet", "day=7", "many"):
+        answer = muntin.query("Rstream(SELECT v FROM e [NOW])", e=str(tmp_path / where))
+        assert answer["v"].to_pylist() == [10, 20, 30], where
+    for where, shown, found in (
+        ("one.parquet", "s.y, v", [(None, 10), ("c", 20), ("a", 30)]),
+        ("many", "s.y, v", [(None, 10), ("c", 20), ("a", 30)]),
+        ("dotted.parquet", "`s.s`.x, v", [(None, 10), (3, 20), (1, 30)]),
+        ("day=7", "v, day", [(10, 7), (20, 7), (30, 7)]),
+    ):
+        answer = muntin.query(f"Rstream(SELECT {shown} FROM e [NOW])", e=str(tmp_path / where))
+        assert [tuple(r.values())[:2] for r in answer.to_pylist()] == found, where

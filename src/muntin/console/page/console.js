@@ -4,6 +4,8 @@ import { COLORS, key, node, plot } from "./plot.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST = 600;
+const READABLE = 0.55; // no drawing is made smaller than this share of its size
+const room = (id, around) => Math.max($(id).clientWidth - around, 240);
 let plan = "", points = [], chosen = null, lastBatch = null, lastRows = 0;
 
 const round = (x) => (x >= 100 ? Math.round(x) : x >= 10 ? Math.round(x * 10) / 10 : Math.round(x * 100) / 100);
@@ -66,7 +68,7 @@ function card(q) {
       entry("late rows", count(q.late), q.late > 0), entry("not admitted", percent(q.shed_share), q.shed > 0),
       entry("rows held", count(q.state_rows)), entry("held", bytes(q.held_bytes)), entry("answered until", moment(q.watermark))));
     if (q.holds) made.append(node("p", { class: "dim" }, `time is held by stream ${q.holds}`));
-    if (q.waited > 0) made.append(node("p", { class: "note" }, `it has waited ${q.waited} batches for its turn`));
+    if (q.waited > 0) made.append(node("p", { class: "note" }, `it has waited ${q.waited} ${q.waited === 1 ? "batch" : "batches"} for its turn`));
     if (q.skipped > 0) made.append(node("p", { class: "note" }, `${count(q.skipped)} instants not reported: its period is longer now`));
     if (q.shed > 0) made.append(node("p", { class: "note" }, "answers are not exact: rows were not admitted"));
     for (const [stream, [bad, late]] of Object.entries(q.lost || {})) {
@@ -153,7 +155,7 @@ async function showResults() {
   const columns = found.columns || [];
   table("results", columns.map((c) => c.name), (found.rows || []).slice().reverse(), columns.map((c) => c.kind === "number"));
   const drawn = found.rows && found.rows.length ? lines(found) : null;
-  put("plot", ...(drawn ? [node("b", {}, drawn.title), plot(drawn.series, { width: 900, height: 180, show: count,
+  put("plot", ...(drawn ? [node("b", {}, drawn.title), plot(drawn.series, { width: room("results-section", 26), height: 180, show: count,
     clock: (t) => instant(t).slice(0, 19) }), key(drawn.series)] : []));
 }
 
@@ -199,6 +201,8 @@ async function show(p) {
     // The drawing is made by the server, which escapes what users wrote.
     $("plan").replaceChildren(document.importNode(
       new DOMParser().parseFromString(whole.svg, "image/svg+xml").documentElement, true));
+    const drawing = $("plan").firstElementChild; // what fits the page can still be read: the rest is scrolled to
+    drawing.style.minWidth = `${Math.round(READABLE * drawing.viewBox.baseVal.width)}px`;
     p = whole;
   } else {
     keep(p);

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-COLUMN, BETWEEN, APART, LANE = 264, 122, 26, 18
-"""Pixels: width of a column, between columns, between boxes of a column, and for an arrow that passes or arrives."""
+COLUMN, BETWEEN, APART, LANE = 264, 64, 26, 18
+"""Pixels: width of a column, least between columns, between boxes of a column, and for an arrow that passes or
+arrives."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +57,32 @@ _Lane = tuple[int, int]
 """(number of an edge, a column that it passes)."""
 
 
-def placed(nodes: Mapping[Any, Node], edges: Edges) -> Placed:
-    """Place boxes (by key) and the arrows between them; each goes from a column to a later one."""
+def placed(nodes: Mapping[Any, Node], edges: Edges, labels: Sequence[int] = ()) -> Placed:
+    """Place boxes (by key) and the arrows between them; each goes from a column to a later one. ``labels``: by edge the
+    pixels that are needed before the box in which it ends."""
     columns = sorted({n.column for n in nodes.values()})
     rank = {c: i for i, c in enumerate(columns)}
     ranks = {key: rank[n.column] for key, n in nodes.items()}
     middles, lanes, height = _rows(nodes, ranks, edges)
-    boxes = {
-        key: Place(ranks[key] * (COLUMN + BETWEEN), middles[key] - n.height // 2, n.height) for key, n in nodes.items()
-    }
+    lefts = _lefts(len(columns), [ranks[b] for _, b in edges], labels)
+    boxes = {key: Place(lefts[ranks[key]], middles[key] - n.height // 2, n.height) for key, n in nodes.items()}
     leaving = _ports(boxes, [a for a, _ in edges], [middles[b] for _, b in edges])
     sights = [_seen_from(middles, lanes, i, edge, ranks) for i, edge in enumerate(edges)]
     coming = _ports(boxes, [b for _, b in edges], sights)
     arrows = tuple(
-        _arrow(boxes, a, b, leaving[i], coming[i], [lanes[i, r] for r in range(ranks[a] + 1, ranks[b])])
+        _arrow(boxes, a, b, leaving[i], coming[i], [(lefts[r], lanes[i, r]) for r in range(ranks[a] + 1, ranks[b])])
         for i, (a, b) in enumerate(edges)
     )
-    return Placed(boxes, arrows, len(columns) * (COLUMN + BETWEEN) - BETWEEN, height)
+    return Placed(boxes, arrows, lefts[-1] + COLUMN, height)
+
+
+def _lefts(columns: int, ends: Sequence[int], labels: Sequence[int]) -> list[int]:
+    """Where each column begins."""
+    found = [0]
+    for rank in range(1, columns):
+        needed = max((n for end, n in zip(ends, labels, strict=False) if end == rank), default=0)
+        found.append(found[-1] + COLUMN + max(BETWEEN, needed))
+    return found
 
 
 def _seen_from(
@@ -83,10 +93,9 @@ def _seen_from(
     return lanes.get((i, ranks[end] - 1), middles[start])
 
 
-def _arrow(boxes: Mapping[Any, Place], a: Any, b: Any, leaves: int, comes: int, passes: Sequence[int]) -> Arrow:
+def _arrow(boxes: Mapping[Any, Place], a: Any, b: Any, leaves: int, comes: int, passes: Sequence[Point]) -> Arrow:
     points: list[Point] = [(boxes[a].right, leaves)]
-    for i, y in enumerate(passes, start=1):
-        x = boxes[a].x + i * (COLUMN + BETWEEN)
+    for x, y in passes:
         points += [(x, y), (x + COLUMN, y)]
     return (*points, (boxes[b].x, comes))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from muntin.core.spans import span_words
-from muntin.dataflow.explain.placing import BETWEEN, COLUMN, LANE, Arrow, Node, Place, Placed, placed
+from muntin.dataflow.explain.placing import COLUMN, LANE, Arrow, Node, Place, Placed, placed
 from muntin.dataflow.explain.record import GraphRecord, Taken, VertexRecord, level_name
 from muntin.plan.patterns import Pattern
 
@@ -43,7 +43,7 @@ def to_svg(record: GraphRecord, live: bool = False) -> str:
     """A stand-alone SVG document. ``live``: boxes have a last line (class ``live``) for numbers that change, and every
     box and arrow says of which vertex it is (``data-vertex``)."""
     lines = {v.number: _lines(v, live) for v in record.vertices}
-    place = placed(_nodes(record, lines), _edges(record))
+    place = placed(_nodes(record, lines), _edges(record), _label_widths(record))
     legend = [*_patterns(record), *_queries(record)]
     width = max(place.width, *(_legend_width(x) for x in legend)) + 2 * EDGE + 2 * PAD
     below = HEAD + EDGE + place.height + 2 * PAD
@@ -194,10 +194,11 @@ def _arrows(record: GraphRecord, place: Placed) -> Iterator[str]:
 
 
 def _path(arrow: Arrow, pattern: Pattern, dashed: bool, data: str = "") -> str:
-    (x, y), bend = arrow[0], BETWEEN // 2
+    x, y = arrow[0]
     steps = [f"M{x} {y}"]
     for i, (x1, y1) in enumerate(arrow[1:]):
         x0, y0 = arrow[i]
+        bend = (x1 - x0) // 2
         steps.append(f"C{x0 + bend} {y0} {x1 - bend} {y1} {x1} {y1}" if i % 2 == 0 else f"L{x1} {y1}")
     dash = ' stroke-dasharray="6 4"' if dashed else ""
     return (
@@ -209,11 +210,20 @@ def _path(arrow: Arrow, pattern: Pattern, dashed: bool, data: str = "") -> str:
 def _label(arrow: Arrow, t: Taken) -> str:
     """Beside the head of an arrow: its pattern, and how rows change shards."""
     x, y = arrow[-1]
-    route = t.route if len(t.route) <= ROUTE else f"{t.route[: ROUTE - 3]}..."
-    text = " ".join(filter(None, [route if t.exchange else "", t.pattern.name]))
+    text = _label_text(t)
     color = COLORS[t.pattern.name]
     halo = ' text-anchor="end" font-size="10" paint-order="stroke" stroke="white" stroke-width="3"'
     return f"<g><title>{escape(t.route)}</title>{_text(x - 11, y - 5, text, color, attributes=halo)}</g>"
+
+
+def _label_text(t: Taken) -> str:
+    route = t.route if len(t.route) <= ROUTE else f"{t.route[: ROUTE - 3]}..."
+    return " ".join(filter(None, [route if t.exchange else "", t.pattern.name]))
+
+
+def _label_widths(record: GraphRecord) -> list[int]:
+    """By edge: its label, the arrow's head, and a piece of the arrow before."""
+    return [22 + round(len(_label_text(t)) * 5.6) for v in record.vertices for t in v.takes]
 
 
 @dataclass(frozen=True)

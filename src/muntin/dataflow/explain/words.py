@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from muntin.dataflow.graph import Graph
 from muntin.operators.as_of_join import AsOfJoin
+from muntin.operators.compute import Compute
+from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.operator import Show
+from muntin.operators.source import Source
 from muntin.optimizer.plan_text import spark_text
 from muntin.plan.exprs import Expr
 
@@ -18,6 +21,9 @@ Render = Callable[[Expr], str]
 """An expression as text."""
 
 _PREFIX = re.compile(r"\s*EXPLAIN\b(\s+ANALYZE\b)?", re.IGNORECASE)
+
+
+_NUMBERED = re.compile(r"g\d+|__x\d+|__match\d+")
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,28 @@ def input_names(graph: Graph, number: int) -> tuple[tuple[str, ...], ...]:
     A join's own columns are those of its inputs, under names that tell two inputs apart which are one vertex.
     """
     vertex = graph.vertices[number]
-    inputs = [graph.vertices[e.vertex].names for e in vertex.inputs]
+    inputs = [_spelled(graph, e.vertex) for e in vertex.inputs]
     if not isinstance(vertex.op, AsOfJoin | GraphJoin | WindowJoin):
         return tuple(inputs)
     ends = [sum(map(len, inputs[: i + 1])) for i in range(len(inputs))]
-    return tuple(vertex.names[end - len(own) : end] for end, own in zip(ends, inputs, strict=True))
+    return tuple(
+        tuple(t if _NUMBERED.fullmatch(n) else n for n, t in zip(vertex.names[end - len(own) : end], own, strict=True))
+        for end, own in zip(ends, inputs, strict=True)
+    )
+
+
+def _spelled(graph: Graph, number: int) -> tuple[str, ...]:
+    """The columns that a vertex gives; one that binding named by number (a group, an aggregate's argument) by what it
+    is, where the vertex computes it."""
+    vertex = graph.vertices[number]
+    match vertex.op:
+        case Compute(columns=tuple(made)) | Source(columns=made) | GroupAggregate(groups=made):
+            show = show_of(graph, number)
+            told = [show(e) for _, e in made] + list(vertex.names[len(made) :])
+            return tuple(t if _NUMBERED.fullmatch(n) else n for n, t in zip(vertex.names, told, strict=True))
+        case _ if len(vertex.inputs) == 1 and vertex.names == graph.vertices[vertex.inputs[0].vertex].names:
+            return _spelled(graph, vertex.inputs[0].vertex)
+    return vertex.names
 
 
 def input_title(names: tuple[str, ...], vertex: int) -> str:
