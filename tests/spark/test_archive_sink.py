@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from muntin.archive import create, snapshot
 from muntin.cli.app import app
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, QueryError
 from muntin.session import Session
 
 SUMS = "SELECT k, COUNT(*) AS n FROM a [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY k"
@@ -80,6 +80,20 @@ def asked(session: Session, rows: pa.Table, checkpoint: str) -> None:
         assert (same.batch, same.newer) == (found.batch, 0) and same.rows.sort_by("k") == found.rows.sort_by("k")
     with pytest.raises(ConfigError, match="isolation is one of"):
         session.snapshot(text, isolation="dirty")  # type: ignore[arg-type]
+    shown = dict(zip(*session.snapshot("SELECT k, n FROM sums").rows.to_pydict().values(), strict=True))
+    other = (
+        "WITH p AS (SELECT k, COUNT(*) AS c FROM pairs GROUP BY k) "
+        "SELECT s.k, s.n, p.c FROM sums s LEFT JOIN p ON p.k = s.k"
+    )
+    for engine in ("duckdb", "spark"):
+        same = session.snapshot(other, engine=engine)  # type: ignore[arg-type]
+        assert (same.at, same.batch) == (found.at, found.batch)
+        assert dict(zip(same.rows["k"].to_pylist(), same.rows["n"].to_pylist(), strict=True)) == shown
+        assert sum(c or 0 for c in same.rows["c"].to_pylist()) > 0
+        with pytest.raises(QueryError, match="zz"):
+            session.snapshot("SELECT zz FROM sums", engine=engine)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="reads nothing of what the pipeline holds: a, sums, pairs"):
+        session.snapshot("SELECT 1", engine="duckdb")
     done = CliRunner().invoke(app, ["sql", text, "--live", checkpoint, "--format", "json", "--isolation", "latest"])
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(expected), done.stderr
     assert "after batch" in done.stderr and "s ago" in done.stderr

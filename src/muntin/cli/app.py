@@ -301,6 +301,7 @@ def sql(
     isolation: Annotated[
         str, typer.Option(help="With --live: the state when it was asked (window), the newest one (latest), or serial.")
     ] = "window",
+    engine: Annotated[str, typer.Option(help="With --live: whose SQL it is, muntin or duckdb.")] = "muntin",
 ) -> None:
     """Run a query over files as a replay and print its rows, in order of time."""
     with reported():
@@ -312,13 +313,13 @@ def sql(
         text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
         if live is not None:
             if job or stream or table or bounds or runtime or shards or master:
-                raise ConfigError("--live goes with --isolation, --set, --format, --output and --limit alone")
+                raise ConfigError("--live goes with --isolation, --engine, --set, --format, --output and --limit alone")
             from muntin.cli.live import run_live
 
-            run_live(live, text, isolation, form, output, (0 if output else 50) if limit is None else limit)
+            run_live(live, text, isolation, engine, form, output, (0 if output else 50) if limit is None else limit)
             return
-        if isolation != "window":
-            raise ConfigError("--isolation goes with --live")
+        if (isolation, engine) != ("window", "muntin"):
+            raise ConfigError("--isolation and --engine go with --live")
         spec = load_job(job) if job else None
         inputs = inputs_of(spec, stream or [], table or [])
         if text.lstrip()[:7].upper() == "EXPLAIN":
@@ -408,7 +409,7 @@ def verify(
         raise typer.Exit(status)
 
 
-BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries", "overload")
+BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries", "overload", "one-time")
 
 
 @app.command()
@@ -420,7 +421,7 @@ def bench(
         typer.Option(help="Who takes part, as muntin,spark,flink; default: all that CASE has.", metavar="ENGINES"),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=10, help="overload: how long each run lasts (60).", metavar="SECONDS")
+        float | None, typer.Option(min=10, help="overload, one-time: how long it runs (60, 300).", metavar="SECONDS")
     ] = None,
     loads: Annotated[str | None, typer.Option(help="overload: loads by capacity (0.5,1,2,3).", metavar="LOADS")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="overload: draw output rate over load (PNG).")] = None,
@@ -437,6 +438,14 @@ def bench(
             if engines is not None:
                 raise ConfigError("overload runs without another engine; leave --engines out")
             if not run_overload(typer.echo, seconds, loads, json, plot):
+                raise typer.Exit(1)
+            return
+        if case == "one-time":
+            from muntin.bench.one_time import run_one_time
+
+            if (engines, loads, plot) != (None, None, None):
+                raise ConfigError("one-time goes with --seconds and --json alone")
+            if not run_one_time(typer.echo, seconds, json):
                 raise typer.Exit(1)
             return
         if (seconds, loads, plot) != (None, None, None):

@@ -11,13 +11,16 @@ from muntin.core.time import instant_text
 
 if TYPE_CHECKING:
     from muntin.local.one_time import Isolation, OneTimeAnswer
+    from muntin.session.engines import Engine
 
 
-def run_live(checkpoint: str, text: str, isolation: str, form: Format, output: Path | None, limit: int) -> None:
+def run_live(
+    checkpoint: str, text: str, isolation: str, engine: str, form: Format, output: Path | None, limit: int
+) -> None:
     """Ask, print the rows or write them, and say of which instant they are and how old that is."""
     from muntin.session.one_time import ask_checkpoint
 
-    found = ask_checkpoint(checkpoint, text, isolation=cast("Isolation", isolation))
+    found = ask_checkpoint(checkpoint, text, isolation=cast("Isolation", isolation), engine=cast("Engine", engine))
     deliver(found.rows, form, output, limit, (when(found), *found.notes))
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 from muntin.cli.ending import guarded
+from muntin.core.priority import at_low_priority
 
 
 def main() -> None:
-    """Run the command line; see ``app``."""
+    """Run the command line; see ``app``. Who asks a pipeline that runs gets what time it leaves."""
     with guarded():
+        if "--live" in sys.argv[1:]:
+            at_low_priority()
         from muntin.cli.app import app
 
         app()

@@ -7,7 +7,7 @@ rows keep of plain RANGE windows, read from a snapshot, so the pipeline does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
@@ -35,6 +35,7 @@ from muntin.local.pane_reads import PaneReads, Versions, Wanted
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
+from muntin.optimizer.plan_text import spark_text
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.plan.exprs import conjuncts
 from muntin.plan.windows import Now, QueryOptions, Range, Unbounded
@@ -45,6 +46,9 @@ Isolation = OneOf["latest", "window", "serial"]
 batch when it was asked. ``latest``: the newest one when it had been read (latest-window-serializable); what is
 committed meanwhile is caught up with. ``serial``: the newest one still when it answers; none is committed in between.
 """
+
+APART = 1 << 20
+"""Between the numbers of the sources of two queries that are asked together."""
 
 MOST_ROUNDS = 4
 """How often an answer is worked out at most because batches were committed in the meantime."""
@@ -91,20 +95,45 @@ def one_time(
     Raises QueryError for a text that is wrong, ConfigError where nothing is held yet, UnsupportedError where what is
     held does not give the answer exactly, and OvertakenError. Cost: the rows of the windows, in this process.
     """
-    question = _Question.of(text, plan, options or QueryOptions())
+    return one_time_of([text], plan, versions, lambda found: found[0], options, isolation)
+
+
+def one_time_of(
+    texts: Sequence[str],
+    plan: DurablePlan,
+    versions: Versions,
+    finish: Callable[[Sequence[OneTimeAnswer]], OneTimeAnswer],
+    options: QueryOptions | None = None,
+    isolation: Isolation = "window",
+) -> OneTimeAnswer:
+    """What ``finish`` makes of the answers to several queries over one state. Else as ``one_time``."""
+    questions = [_Question.of(t, plan, options or QueryOptions(), i) for i, t in enumerate(texts)]
+    wanted = {n: w for q in questions for n, w in q.wanted.items()}
+    vertices = {CLOCKS}.union(*(q.vertices for q in questions))
+
+    def opened() -> Snapshot:
+        held = versions.open(vertices)
+        if held is None:
+            raise ConfigError("no batch has been committed yet: there is nothing to ask")
+        if len({q.instant(held) for q in questions}) > 1:  # before anything is read
+            raise UnsupportedError(
+                "the windows and queries asked for go by the time of different streams, so no instant has them all; "
+                "ask for each alone"
+            )
+        return held
 
     def newer(than: int) -> Snapshot | None:
-        return question.opened(versions) if versions.newest() > than else None
+        return opened() if versions.newest() > than else None
 
-    held, reads = question.opened(versions), PaneReads(question.wanted)
+    held, reads = opened(), PaneReads(wanted)
     for left in reversed(range(MOST_ROUNDS)):
         held = reads.read(held, newer if isolation == "latest" else None)
-        found = question.answered(held, reads)
+        found = finish([q.answered(held, reads) for q in questions])
         found = replace(found, newer=max(versions.newest() - held.version, 0))
         if not found.newer or isolation == "window" or (isolation == "latest" and not left):
             return found
         if isolation == "serial":
-            held, reads = question.opened(versions), PaneReads(question.wanted)
+            held, reads = opened(), PaneReads(wanted)
     raise OvertakenError(
         f"batches were committed during each of {MOST_ROUNDS} attempts to answer between two; narrow the query, or ask "
         'with isolation "latest", which takes up what is committed meanwhile'
@@ -120,9 +149,11 @@ class _Question:
     wanted: Mapping[int, Wanted]
     tables: Mapping[int, str]
     running: Running
+    place: int = 0
+    """Among several questions: numbers of ``wanted`` begin at so many times ``APART``."""
 
     @staticmethod
-    def of(text: str, plan: DurablePlan, options: QueryOptions) -> _Question:
+    def of(text: str, plan: DurablePlan, options: QueryOptions, place: int) -> _Question:
         kept, running = kept_rows(plan), Running.of(plan)
         catalog = held_catalog(plan, kept, running)
         bound = bind(text, catalog, options)
@@ -137,22 +168,19 @@ class _Question:
             elif isinstance(vertex.op, Source):
                 serving = _serving(vertex.op, asked, number, kept, catalog)
                 columns = columns_needed(vertex.op) & serving.columns.keys()
-                wanted[number] = Wanted(vertex.op, serving, frozenset(columns))
-        return _Question(asked, wanted, tables, running)
+                wanted[place * APART + number] = Wanted(vertex.op, serving, frozenset(columns))
+        return _Question(asked, wanted, tables, running, place)
 
-    def opened(self, versions: Versions) -> Snapshot:
-        """The newest version."""
+    @property
+    def vertices(self) -> frozenset[str]:
+        """The vertices whose state it reads."""
         below = (self.running.vertices(n) for n in self.tables.values())
-        held = versions.open({w.kept.vertex for w in self.wanted.values()}.union(*below) | {CLOCKS})
-        if held is None:
-            raise ConfigError("no batch has been committed yet: there is nothing to ask")
-        self._instant(held)  # before anything is read
-        return held
+        return frozenset(w.kept.vertex for w in self.wanted.values()).union(*below)
 
     def answered(self, held: Snapshot, reads: PaneReads) -> OneTimeAnswer:
         """The answer over what was read of a version."""
         kept, streams = [w.kept for w in self.wanted.values()], {w.kept.stream for w in self.wanted.values()}
-        at = self._instant(held) - 1
+        at = self.instant(held) - 1
         shown = {n: self._shown(name, held) for n, name in self.tables.items()}
         rows = _answer(self, reads, {n: rows for n, (rows, _) in shown.items()}, at)
         instants = {self.tables[n]: instant for n, (_, instant) in shown.items()}
@@ -177,7 +205,7 @@ class _Question:
                 "windows keep can be asked by the names of the streams"
             ) from e
 
-    def _instant(self, held: Snapshot) -> int:
+    def instant(self, held: Snapshot) -> int:
         """The watermark of all that is asked for. Raises where there is not one."""
         marks = {answered_before(held, w.kept.vertex, w.kept.streams) for w in self.wanted.values()}
         marks |= {self.running.mark(n, held) for n in self.tables.values()}
@@ -236,7 +264,8 @@ def _serving(
         )
     if not able:
         columns = sorted({c for k in own for c in k.columns})
-        filters = ", or with the condition that its rows passed" if any(k.keep for k in own) else ""
+        passed = sorted({" AND ".join(sorted(map(spark_text, k.keep))) for k in own if k.keep})
+        filters = f", or with the condition that its rows passed, {' or '.join(passed)}" if passed else ""
         raise UnsupportedError(
             f"no window on {name} holds the columns {', '.join(sorted(needed)) or 'asked for'} together{filters}; held "
             f"are {', '.join(columns)}"
@@ -276,7 +305,8 @@ def _answer(
     for number, want in question.wanted.items():
         rows, times = _with_event_time(want, *reads.rows(number))
         live = np.flatnonzero((times <= at) & (times + _reach(want.kept) > at))
-        arrived[number] = ship(want.source, Arrived(rows.take(pa.array(live)), times[live], Header(0, 0, len(live))))
+        entering = Arrived(rows.take(pa.array(live)), times[live], Header(0, 0, len(live)))
+        arrived[number - question.place * APART] = ship(want.source, entering)
     for number, rows in tables.items():
         source = asked.vertices[number].op
         assert isinstance(source, Source)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, get_args
 
 from muntin.core.errors import ConfigError
+from muntin.cql.held_names import held_tables
 from muntin.dataflow.durable import DurablePlan, newest_before
 from muntin.dataflow.history import kept_rows
 from muntin.local.contents import Running
-from muntin.local.one_time import Isolation, OneTimeAnswer, held_catalog, one_time
+from muntin.local.one_time import Isolation, OneTimeAnswer, held_catalog, one_time, one_time_of
+from muntin.local.pane_reads import Versions
 from muntin.plan.catalog import Catalog
 from muntin.plan.windows import QueryOptions
+from muntin.session.engines import Answer, Engine, by_duckdb, by_spark, quoting
 from muntin.spark import files
 from muntin.spark.checkpoint import Checkpoint, progress_of, read_checkpoint
 from muntin.spark.durable_file import read_plans
@@ -25,27 +28,61 @@ _NO_BATCH = "is no checkpoint of Muntin in which a batch has been committed"
 
 
 def ask_checkpoint(
-    path: str, text: str, options: QueryOptions | None = None, isolation: Isolation = "window"
+    path: str,
+    text: str,
+    options: QueryOptions | None = None,
+    isolation: Isolation = "window",
+    engine: Engine = "muntin",
+    spark: Any = None,
 ) -> OneTimeAnswer:
     """The answer to a query over the windows that a checkpoint holds: as of its last committed batch when it was asked
     (isolation ``window``) or when it had been read (``latest``), or with none committed until it answers (``serial``:
     the run waits before its next commit, for ``spark.readers.HOLD_SECONDS`` at most).
 
-    Needs no JVM; writes nothing and blocks nobody but under ``serial``. Raises as ``local.one_time.one_time`` does,
-    ConfigError where there is no checkpoint, and CollectedError where a run overtakes every attempt.
+    ``engine``: whose SQL the text is, but for the windows; ``spark``: the session that answers under ``"spark"``.
+
+    Needs no JVM of its own; writes nothing and blocks nobody but under ``serial``. Raises as
+    ``local.one_time.one_time`` does, ConfigError where there is no checkpoint, and CollectedError where a run overtakes
+    every attempt.
     """
     if isolation not in get_args(Isolation):
         raise ConfigError(f"isolation is one of {', '.join(get_args(Isolation))}, not {isolation!r}")
+    if engine not in get_args(Engine):
+        raise ConfigError(f"engine is one of {', '.join(get_args(Engine))}, not {engine!r}")
+    if engine == "spark" and spark is None:
+        raise ConfigError('engine "spark" needs a Spark session: session.snapshot(text, engine="spark")')
 
     def answer(found: Checkpoint, plans: Sequence[DurablePlan]) -> OneTimeAnswer:
         ran = newest_before(plans, found.next_batch)
         if found.query_id is None or ran is None:
             raise ConfigError(f"{path} {_NO_BATCH}")
         with holding(found.path) if isolation == "serial" else nullcontext():
-            told = one_time(text, ran, _Versions(found, plans, ran), options, isolation)
+            versions = _Versions(found, plans, ran)
+            if engine == "muntin":
+                told = one_time(text, ran, versions, options, isolation)
+            else:
+                told = _by_another(text, ran, versions, isolation, engine, by_spark(spark) if spark else by_duckdb)
         return replace(told, committed=_committed(found.path, told.batch))
 
     return reading_anew(path, answer)
+
+
+def _by_another(
+    text: str, plan: DurablePlan, versions: Versions, isolation: Isolation, engine: Engine, answer: Answer
+) -> OneTimeAnswer:
+    """The answer of another engine over the windows and queries that its text names, all of one state."""
+    catalog = held_catalog(plan, kept_rows(plan), Running.of(plan))
+    names = [s.name for s in catalog.streams] + [t.name for t in catalog.tables]
+    asked, tables = held_tables(text, names, quoting(engine))
+    if not tables:
+        raise ConfigError(f"the query reads nothing of what the pipeline holds: {', '.join(names)}")
+
+    def finish(found: Sequence[OneTimeAnswer]) -> OneTimeAnswer:
+        rows = answer(asked, {t.name: f.rows for t, f in zip(tables, found, strict=True)})
+        latest = max(found, key=lambda f: f.at)
+        return replace(latest, rows=rows, notes=tuple(dict.fromkeys(n for f in found for n in f.notes)))
+
+    return one_time_of([t.query for t in tables], plan, versions, finish, None, isolation)
 
 
 @dataclass

@@ -30,6 +30,7 @@ from muntin.plan.nodes import BoundQuery
 from muntin.plan.user_functions import OnNull, ScalarFunction, user_calls
 from muntin.plan.windows import Periods, Shed
 from muntin.scheduling.policies import POLICIES
+from muntin.session.engines import Engine
 from muntin.session.given import UNITS, check_choices, never_changes, spans
 from muntin.session.html import session_html
 from muntin.session.inherited import shed_by_session
@@ -509,7 +510,11 @@ class Session:
         return self.late_sink
 
     def snapshot(
-        self, text: str, checkpoint: str | None = None, isolation: Isolation = "window"
+        self,
+        text: str,
+        checkpoint: str | None = None,
+        isolation: Isolation = "window",
+        engine: Engine = "muntin",
     ) -> OneTimeAnswer:
         """Ask the windows of a running pipeline once, while it goes on.
 
@@ -522,6 +527,9 @@ class Session:
         when it had been read, with what was committed meanwhile; ``"serial"``, no batch is committed until it answers:
         the run's next commit waits, for 10 seconds at most.
 
+        ``engine``: whose SQL it is. ``"muntin"``: CQL; ``"duckdb"`` (``muntin[sql]``) and ``"spark"`` (this session):
+        theirs, over the same streams with windows in brackets, and queries, as tables.
+
         Raises ConfigError where nothing runs or is held yet, and UnsupportedError where what is held does not give the
         answer exactly.
         """
@@ -529,7 +537,8 @@ class Session:
             if self.running is None:
                 raise ConfigError("there is no run to ask: call start(), or name a checkpoint")
             checkpoint = self.running.made.checkpoint.path
-        return ask_checkpoint(checkpoint, text, isolation=isolation)
+        spark = self.spark if engine == "spark" else None
+        return ask_checkpoint(checkpoint, text, isolation=isolation, engine=engine, spark=spark)
 
     def archive(self, path: str, **wanted: Any) -> DataFrame:
         """The live rows of an archive (sink ``"archive"``, ``muntin.archive``) as a batch DataFrame.

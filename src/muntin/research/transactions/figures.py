@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ from muntin.research.harness import Check, Outcome, Plot, Setting
 from muntin.research.transactions.simulation import (
     FAST,
     KINDS,
+    READ_MS,
     SIZES,
     SLOW,
     Kind,
@@ -65,14 +67,24 @@ def plain(runs: Runs) -> dict[str, Any]:
 
 
 def at_both_rates(
-    figure: str, what: str, judge: Callable[[Runs, Runs], tuple[Check, ...]]
+    figure: str,
+    what: str,
+    judge: Callable[[Runs, Runs], tuple[Check, ...]],
+    dearer: Callable[[Runs], str] | None = None,
 ) -> Callable[[Setting], Outcome]:
-    """An entry's run: periodic queries alone, with t = 1 s and 5 s."""
+    """An entry's run: periodic queries alone, with t = 1 s and 5 s. ``dearer``: what to say beside ``COSTS`` of runs
+    with t = 1 s in which a read takes twice as long."""
 
     def run(setting: Setting) -> Outcome:
         fast, slow = runs_of(lambda n: periodic(n, FAST), setting), runs_of(lambda n: periodic(n, SLOW), setting)
         plots = (drawn(f"{figure}-1s", fast, what), drawn(f"{figure}-5s", slow, what))
-        return Outcome(judge(fast, slow), plots=plots, figures={"1 s": plain(fast), "5 s": plain(slow)})
+        checks, figures = judge(fast, slow), {"1 s": plain(fast), "5 s": plain(slow)}
+        if dearer is not None:
+            dear = runs_of(lambda n: replace(periodic(n, FAST), read_ms=2 * READ_MS), setting)
+            said = f"{COSTS}: where a read takes {2 * READ_MS:g} ms, {dearer(dear)}"
+            checks = tuple(replace(c, reason=said) if c.reason == COSTS else c for c in checks)
+            figures["1 s, reads twice as dear"] = plain(dear)
+        return Outcome(checks, plots=plots, figures=figures)
 
     return run
 

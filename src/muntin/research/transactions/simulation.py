@@ -38,6 +38,8 @@ class Load:
     periodic: int
     one_time: int = 0
     gap: float = 1000.0
+    read_ms: float = READ_MS
+    """To read a summary of mean rate."""
 
 
 @dataclass
@@ -145,7 +147,7 @@ class Simulation:
             version = min(left, key=lambda v: v % self.load.n)
         else:
             version = left[0]
-        self.now += READ_MS * self._rate(version) + (0.0 if self.kind == "Serial" else CHECK_MS)
+        self.now += self.load.read_ms * self._rate(version) + (0.0 if self.kind == "Serial" else CHECK_MS)
         job.read.add(version)
         return len(left) == 1
 
