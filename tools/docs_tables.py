@@ -22,7 +22,7 @@ _OPERATORS = {
 _OTHERS = {"bit_and", "bit_or", "bit_xor", "any", "exists"}
 """Names that mean something else in Spark: aggregates, and a function of functions."""
 _WORDS = {"and", "or", "not", "in", "like", "ilike", "between", "case", "when", "div", "cast", "date_part", "datepart"}
-WINDOWS = {"window", "row_number", "rank", "dense_rank"}
+WINDOWS = {"window", "session_window", "row_number", "rank", "dense_rank"}
 PLACE = re.compile(r"<!-- table: (\w+) -->")
 MEANING = {
     "bounds": "which ends belong to a window: the later one, both, or the earlier one",

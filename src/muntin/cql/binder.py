@@ -19,12 +19,13 @@ from muntin.cql.output_windows import check_internal
 from muntin.cql.parse import parse
 from muntin.cql.query import relation
 from muntin.cql.rules import check_plan
+from muntin.cql.session_windows import sessions_written_out
 from muntin.cql.shape import unwrapped
 from muntin.cql.wstream import stream_of_list
 from muntin.cql.zones import in_zone
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery, Node, Output, OutputKind, windows_of
-from muntin.plan.windows import QueryOptions, Range, Rows
+from muntin.plan.windows import QueryOptions, Range, Rows, Session
 
 _DEFAULT_OPTIONS = QueryOptions()
 
@@ -49,6 +50,7 @@ def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     parsed = parse(text)
     with every_argument_read(parsed, text, catalog):
         whole, unused = written_out(parsed, text)
+        sessions_written_out(whole, text, catalog)
         options, foreign = in_brackets(whole, text, options, catalog)
         ctx = Context(text, catalog, replace(options, zone=options.scalar_zone))
         tree = stream_of_list(unwrapped(whole))
@@ -87,5 +89,5 @@ def _default_kind(node: Node) -> OutputKind:
     sub-query) has SLIDE, else the changes."""
     windows = windows_of(node)
     sliding = any(isinstance(w, Range | Rows) and w.slide is not None for w in windows)
-    sliding = sliding or any(isinstance(w, Rows) and w.every is not None for w in windows)
+    sliding = sliding or any(isinstance(w, Session) or (isinstance(w, Rows) and w.every is not None) for w in windows)
     return "rstream" if sliding else "changes"

@@ -21,7 +21,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from muntin.cql.spark_names import PARSED_AS_CALLS
-from muntin.cql.window_syntax import CqlParseError, WindowParser, WindowSpec
+from muntin.cql.window_syntax import FUNCTIONS, CqlParseError, WindowParser, WindowSpec
 
 WRAPPERS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM", "ISTREAM_RESTORE", "RSTREAM_RESTORE", "WSTREAM_RESTORE")
 RESTORED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
@@ -250,26 +250,41 @@ class CqlParser(WindowParser):
         return self._parse_windowing(alias_tokens) or self._parse_stream_ref(alias_tokens)
 
     def _parse_windowing(self, alias_tokens: Any) -> exp.Expr | None:
-        """``TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), size))`` and HOP(..., slide, size), TABLE( and DESCRIPTOR or not."""
+        """``TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), size))``, HOP(..., slide, size), SESSION(TABLE s PARTITION BY k,
+        DESCRIPTOR(ts), gap), TABLE( and DESCRIPTOR or not."""
         index = self._index
         wrapped = self._match_text_seq("TABLE") and self._match(TokenType.L_PAREN)
         name = self._curr.text.upper() if self._curr else ""
-        if name not in ("TUMBLE", "HOP", "CUMULATE") or not self._next or self._next.token_type != TokenType.L_PAREN:
+        if name not in FUNCTIONS or not self._next or self._next.token_type != TokenType.L_PAREN:
             self._retreat(index)
             return None
         token = self._curr
         self._advance(2)
         self._match_text_seq("TABLE")
         ref = self._parse_stream_ref(alias_tokens)
+        keys = self._parse_session_keys() if name == "SESSION" else None
         spans = self._parse_windowing_spans(name)
         for _ in range(1 + bool(wrapped)):
             if not self._match(TokenType.R_PAREN):
                 self.raise_error(f"the parenthesis opened by {name}( is not closed here", token)
         sizes = {"size": spans[-1], "slide": spans[0].copy(), "slide_kind": "range"}
         spec = WindowSpec(kind="range", function=name, cumulate=name == "CUMULATE", **sizes)
+        if name == "SESSION":
+            spec = WindowSpec(kind="session", size=spans[0], partition=keys)
         ref.set("window", self.expression(spec, token=token))
         ref.set("alias", self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS) or ref.args.get("alias"))
         return ref
+
+    def _parse_session_keys(self) -> list[exp.Expr] | None:
+        """``PARTITION BY k``, ``PARTITION BY (k, m)`` or nothing."""
+        if not self._match(TokenType.PARTITION_BY):
+            return None
+        if not self._match(TokenType.L_PAREN):
+            key = self._parse_column()
+            return [] if key is None else [key]
+        keys: list[exp.Expr] = self._parse_csv(self._parse_column)
+        self._match_r_paren()
+        return keys
 
     def _parse_wrapped_query(self, alias_tokens: Any) -> exp.Expr | None:
         """A query in parentheses with its window and alias; None, with nothing read, when there is none."""

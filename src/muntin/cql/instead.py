@@ -13,8 +13,9 @@ _WINDOWS = (
     "stream in FROM; column ts of the result is the window's end, WINDOW_START() and WINDOW_END() show both"
 )
 _SESSIONS = (
-    "windows of sessions are not supported: windows are of time, [RANGE 10 MINUTES], or of rows, "
-    "[PARTITION BY k ROWS 10]"
+    "sessions are a window of their stream, FROM s [PARTITION BY k SESSION 5 MINUTES], or GROUP BY k, "
+    "session_window(ts, '5 minutes'), or FROM SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '5' MINUTES); "
+    "window_start and window_end say where they start and end"
 )
 _JSON = (
     "texts of JSON are not taken apart here: do it in the DataFrame that is registered, as in "

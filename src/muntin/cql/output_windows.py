@@ -31,7 +31,7 @@ from muntin.plan.nodes import (
     windows_of,
     within,
 )
-from muntin.plan.windows import Now, Range, Rows, as_external
+from muntin.plan.windows import Now, Range, Rows, Session, as_external
 
 Relation = Callable[[Context, exp.Expr], Node]
 
@@ -57,6 +57,8 @@ def streamed(ctx: Context, tree: exp.Expr, wstream: bool, relation: Relation) ->
     _check_windowable(ctx, tree, node, wstream)
     windows = [w for w in windows_of(node) if not isinstance(w, Now)]
     periodic = bool(windows) and all(isinstance(w, Range | Rows) and w.slide is not None for w in windows)
+    if any(isinstance(w, Session) for w in windows):
+        return Output(node, "rstream")
     return Output(external(node), "rstream" if periodic and _aggregate(node) is not None else "istream")
 
 
@@ -68,7 +70,8 @@ def _check_windowable(ctx: Context, tree: exp.Expr, node: Node, wstream: bool) -
             f"the results of {odd} cannot have a window: results that no longer hold would stay in it. Write {explicit}"
         )
     aggregate = _aggregate(node)
-    if aggregate is not None and not wstream and not all(w.internal for w in windows_of(aggregate)):
+    latest = aggregate is not None and not all(w.internal or isinstance(w, Session) for w in windows_of(aggregate))
+    if latest and not wstream:
         raise place.error(
             "an aggregate over an external window is one latest value and cannot have a window: "
             "write INTERNAL in the window of the sub-query, as in [RANGE 6 SECONDS SLIDE 6 SECONDS INTERNAL], "

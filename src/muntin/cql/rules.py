@@ -12,6 +12,7 @@ from muntin.cql.places import Place
 from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.nodes import (
     Aggregate,
+    Apply,
     Filter,
     Join,
     Node,
@@ -21,18 +22,20 @@ from muntin.plan.nodes import (
     Rewindow,
     Scan,
     SemiJoin,
+    SetOp,
     TableScan,
     walk,
     within,
 )
 from muntin.plan.patterns import Pattern, pattern
-from muntin.plan.windows import Range, Rows, Unbounded, delay_of
+from muntin.plan.windows import Range, Rows, Session, Unbounded, delay_of
 
 
 def check_plan(ctx: Context, tree: exp.Expr, root: Output) -> None:
     """Raise a ``QueryError`` when a rule is broken."""
     for output in (n for n in walk(root) if isinstance(n, Output)):
         _check_slides(ctx, tree, output)
+        _check_sessions(ctx, tree, output)
         if output.kind.endswith("_restore"):
             _check_restore(ctx, tree, output)
     _check_nrr(ctx, tree, root, joined=False)
@@ -58,6 +61,33 @@ def _check_slides(ctx: Context, tree: exp.Expr, root: Output) -> None:
         spec = next(counts, tree)
         raise ctx.at(spec).error(
             "a query has time SLIDEs or ROWS SLIDEs, not both: their evaluation instants have nothing in common"
+        )
+
+
+_ALONE = (
+    "a SESSION window stands alone in FROM (static tables may be joined): put it into a sub-query in FROM, whose "
+    "results have a window of their own, as in (SELECT k, COUNT(*) AS n FROM s [PARTITION BY k SESSION 5 MINUTES] "
+    "GROUP BY k) x [RANGE 1 HOUR]"
+)
+
+
+def _check_sessions(ctx: Context, tree: exp.Expr, root: Output) -> None:
+    """A session is there at one instant: what would last beside it, or be shown at every instant, is refused."""
+    nodes = list(within(root))
+    if not any(isinstance(n, Scan | Rewindow) and isinstance(n.window, Session) for n in nodes):
+        return
+    at = ctx.at(next(iter(_specs(tree, "session")), tree))
+    lasting = [n for n in nodes if isinstance(n, TableScan) and n.table.kind != "static"]
+    if len(_windowed(root)) > 1 or lasting or any(isinstance(n, OuterJoin | SemiJoin | SetOp | Apply) for n in nodes):
+        raise at.unsupported(_ALONE)
+    if root.kind != "rstream":
+        raise at.unsupported(
+            "a query over SESSION shows each session once, when it ends: leave out the stream operator around it"
+        )
+    if any(isinstance(n, Aggregate) and not n.groups for n in nodes):
+        raise at.error(
+            "an aggregate over SESSION needs GROUP BY: by the columns of PARTITION BY, or by window_start where there "
+            "are none; without groups it would have an answer at every instant"
         )
 
 

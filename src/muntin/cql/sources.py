@@ -17,6 +17,7 @@ from muntin.cql.output_windows import Relation, streamed
 from muntin.cql.parse import parse
 from muntin.cql.places import Place
 from muntin.cql.scopes import Source, listing, unknown_stream
+from muntin.cql.session_windows import sessions_written_out
 from muntin.cql.unparse import quote
 from muntin.cql.window_syntax import WindowSpec
 from muntin.cql.windows import bind_window, window_of
@@ -114,6 +115,7 @@ class Sources:
             tree = parse(view.text)
             with every_argument_read(tree, view.text, self.ctx.catalog):
                 tree, _ = written_out(tree, view.text)
+                sessions_written_out(tree, view.text, self.ctx.catalog)
                 asked, _ = in_brackets(tree, view.text, self.ctx.options, self.ctx.catalog)
                 if asked.bounds != self.ctx.options.bounds:
                     raise at.error(f'view {view.name} has windows of [start, end): give the query bounds="start"')

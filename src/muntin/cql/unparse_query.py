@@ -28,7 +28,7 @@ from muntin.plan.nodes import (
     TopK,
     WindowEdge,
 )
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, Range, Rows, Session, Unbounded, Window
 
 _SETS = {
     "union_all": "UNION ALL", "except": "EXCEPT", "except_all": "EXCEPT ALL", "intersect": "INTERSECT",
@@ -291,6 +291,9 @@ def window_text(window: Window) -> str:
             parts += [f"SLIDE {window.rows}"] if window.rows is not None else []
             parts += ["CUMULATE"] if window.cumulative else []
             parts += [f"DELAY {format_duration(window.delay)}"] if window.delay else []
+        case Session(gap, by, internal):
+            parts = [f"PARTITION BY {', '.join(map(quote, by))}"] if by else []
+            parts += [f"SESSION {format_duration(gap)}"]
         case Rows(count, slide, by, internal):
             parts = [f"PARTITION BY {', '.join(map(quote, by))}"] if by else []
             parts += [f"ROWS {count}"] + ([f"SLIDE {slide}"] if slide is not None else [])

@@ -15,8 +15,14 @@ from muntin.cql.durations import parse_span
 
 WINDOWS_HELP = (
     "a window is [RANGE 10 MINUTES], [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 10 MINUTES DELAY 5 MINUTES], [ROWS 10], "
-    "[PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
+    "[PARTITION BY k ROWS 10], [PARTITION BY k SESSION 5 MINUTES], [NOW] or [UNBOUNDED]"
 )
+
+FUNCTIONS = {
+    "TUMBLE": (1, "a size"), "HOP": (2, "a slide and a size"), "CUMULATE": (2, "a step and a size"),
+    "SESSION": (1, "a gap"),
+}  # fmt: skip
+"""Windows that are written as functions in FROM: how many lengths they take, and which."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _ENDS = ("SLIDE", "CUMULATE", "DELAY", "INTERNAL")
@@ -31,7 +37,7 @@ class CqlParseError(ParseError):
 
 
 class WindowSpec(exp.Expression):
-    """A window as written. ``kind``: now, unbounded, range or rows. ``size`` and ``slide`` are number literals
+    """A window as written. ``kind``: now, unbounded, range, rows or session. ``size`` and ``slide`` are number literals
     (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``delay`` microseconds; ``partition``: the
     PARTITION BY list."""
 
@@ -66,8 +72,8 @@ class WindowParser(SparkParser):
         spans = []
         while self._match(TokenType.COMMA):
             spans.append(self._parse_span((TokenType.COMMA, TokenType.R_PAREN)))
-        wanted = {"TUMBLE": "a size", "HOP": "a slide and a size", "CUMULATE": "a step and a size"}[name]
-        if len(spans) != (1 if name == "TUMBLE" else 2):
+        count, wanted = FUNCTIONS[name]
+        if len(spans) != count:
             self.raise_error(f"{name} takes {wanted}")
         return spans
 
@@ -91,6 +97,8 @@ class WindowParser(SparkParser):
         if self._match_text_seq("ROWS"):
             size = self._parse_row_count()
             return self._internal(WindowSpec(kind="rows", size=size, partition=partition, **self._parse_slide()))
+        if self._match_text_seq("SESSION"):
+            return self._internal(WindowSpec(kind="session", size=self._parse_span(), partition=partition))
         if self._match_texts(("RANGE", "WINDOW")):
             size = self._parse_span()
             moves = self._parse_slide()

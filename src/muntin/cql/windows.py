@@ -12,7 +12,7 @@ from muntin.cql.places import Place, place_of
 from muntin.cql.scopes import did_you_mean, listing
 from muntin.cql.types import family
 from muntin.cql.window_syntax import WindowSpec
-from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, QueryOptions, Range, Rows, Session, Unbounded, Window
 
 _SUPPORTED = "supported is PARTITION BY in a window of rows: [PARTITION BY k ROWS n]"
 
@@ -37,6 +37,8 @@ def bind_window(
             return _slideless(Unbounded(bool(spec.args.get("internal"))), place, options)
         case "rows":
             return _rows(spec, place, text, options, schema, owner)
+        case "session":
+            return _session(spec, place, text, schema, owner)
         case _:
             return _range(spec, place, text, options)
 
@@ -57,6 +59,18 @@ def _rows(spec: WindowSpec, place: Place, text: str, options: QueryOptions, sche
     by = tuple(_partition(c, text, schema, owner) for c in spec.args.get("partition") or [])
     window = Rows(size, slide, by, bool(spec.args.get("internal")), every)
     return window if slide is not None or every is not None else _slideless(window, place, options)
+
+
+def _session(spec: WindowSpec, place: Place, text: str, schema: Schema, owner: str) -> Window:
+    gap = _span(spec, "size")
+    at = place_of(spec.args["size"], text)
+    if isinstance(gap, Months):
+        raise at.unsupported("the gap of a session is a length that is always the same: write days, as in 30 DAYS")
+    assert gap is not None
+    _check_span("SESSION", gap, at)
+    if spec.args.get("internal"):
+        raise place.unsupported("INTERNAL does not go with SESSION: its rows are there at one instant alone")
+    return Session(gap, tuple(_partition(c, text, schema, owner) for c in spec.args.get("partition") or []))
 
 
 def _partition(node: exp.Expr, text: str, schema: Schema, owner: str) -> str:

@@ -19,6 +19,7 @@ from muntin.dataflow.graph import Graph, QueryPlan, Reach, Vertex
 from muntin.engine.valve import Valve
 from muntin.plan.windows import (
     QueryOptions,
+    Session,
     Unbounded,
     Window,
     delay_of,
@@ -170,6 +171,9 @@ def _run_on(at: int, reach: Reach, options: QueryOptions) -> int:
     """The last that a row of this event time can do to windows, each on the output of the one before."""
     shift = 0
     for window, ticks in reach if at != NEVER else ():
+        if isinstance(window, Session):
+            at, shift = at + shift + window.gap, 0
+            continue
         entry, own = (Unbounded(), own_ticks(window, options)) if moves_with_rows(window) else (window, None)
         moves = ticks if own is None else own
         start, exp = validity(entry, np.array([at + shift]), options)

@@ -12,12 +12,15 @@ from dataclasses import replace
 from muntin.core.time import FOREVER, NEVER
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.engine.clocks import Times
+from muntin.plan.windows import ANY_INSTANT
 
 
 def why_not(plan: QueryPlan) -> str | None:
     """Why the period of a query cannot be flexible; None where it can."""
     if plan.ticks is None:
         return "it has no SLIDE in time"
+    if plan.ticks == ANY_INSTANT:
+        return "it answers when sessions end, each once"
     if plan.shows_op or _reporter(plan.graph, 0) is None:
         return "it does not show whole answers, but what changes from one instant to the next"
     if plan.ticks.zone is not None or not all(isinstance(s, int) for s in plan.ticks.slides):

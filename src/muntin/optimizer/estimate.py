@@ -33,7 +33,7 @@ from muntin.plan.nodes import (
     TopK,
 )
 from muntin.plan.patterns import Pattern, pattern
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, Range, Rows, Session, Unbounded, Window
 
 __all__ = ["Flow", "flow_of"]
 
@@ -107,6 +107,8 @@ def _windowed(window: Window, rate: float, values: dict[str, float], prefix: str
             size, expiring, early = 1.0, rate, 0.0
         case Unbounded():
             size, expiring, early = rate * s.horizon, 0.0, 0.0
+        case Session(gap):
+            size, expiring, early = rate * gap / SECOND, rate, 0.0
         case Rows(count, _, by):
             parts = _product([values.get(prefix + b, 1.0) for b in by])
             size, expiring, early = count * parts, 0.0, rate  # the next row takes each one away

@@ -17,7 +17,7 @@ from muntin.core.schema import Field, Schema
 from muntin.core.time import Instants
 from muntin.plan.catalog import Stream, Table
 from muntin.plan.exprs import Agg, Column, Expr, columns_of
-from muntin.plan.windows import QueryOptions, Ticks, Unbounded, Window, beat
+from muntin.plan.windows import ANY_INSTANT, QueryOptions, Session, Ticks, Unbounded, Window, beat
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,10 @@ def ticks_of(output: Output, options: QueryOptions) -> Ticks | None:
 
     None when none of its windows has a time SLIDE.
     """
-    beats = {b for w in windows_of(output) if (b := beat(w, options)) is not None}
+    windows = windows_of(output)
+    if any(isinstance(w, Session) for w in windows):
+        return ANY_INSTANT
+    beats = {b for w in windows if (b := beat(w, options)) is not None}
     found = sorted(beats, key=lambda b: (nominal(b[0]), b[1]))
     return Ticks(tuple(s for s, _ in found), tuple(o for _, o in found), options.zone) if found else None
 

@@ -26,7 +26,7 @@ from muntin.plan.nodes import (
     TopK,
     has_internal,
 )
-from muntin.plan.windows import Now, Range, Rows, Unbounded, Window, in_order
+from muntin.plan.windows import Now, Range, Rows, Session, Unbounded, Window, in_order
 
 
 class Pattern(IntEnum):
@@ -104,5 +104,7 @@ def _window(window: Window) -> Pattern:
             return Pattern.MON
         case Rows() | Range(rows=int()):
             return Pattern.STR  # later rows decide which one leaves, and when
+        case Session():
+            return Pattern.WKS
         case Range() | Now():
             return Pattern.WKS if in_order(window) else Pattern.WK

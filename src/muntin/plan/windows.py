@@ -75,7 +75,24 @@ class Rows:
             raise ValueError(f"window sizes and slides are positive: {self}")
 
 
-Window = Range | Now | Unbounded | Rows
+@dataclass(frozen=True)
+class Session:
+    """``[SESSION gap]``, ``[PARTITION BY by SESSION gap]``: at the instant at which a session ends its rows.
+
+    A session is a run of rows (of each combination of the columns ``by``) in which each comes at most ``gap``
+    microseconds after the one before; it ends ``gap`` after its last row. ``internal`` is never set.
+    """
+
+    gap: int
+    by: tuple[str, ...] = ()
+    internal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0 or self.internal:
+            raise ValueError(f"the gap of a session is positive, and it is not INTERNAL: {self}")
+
+
+Window = Range | Now | Unbounded | Rows | Session
 
 
 def as_external(window: Window) -> Window:
@@ -176,8 +193,8 @@ def validity(window: Window, ts: Instants, options: QueryOptions) -> tuple[Insta
                 last = start if options.bounds != "closed" else own.at_or_after(ts + options.granule)
                 return start, own.at_or_after(last + MICROSECOND)
             return own.at_or_after(start), own.at_or_after(exp)
-        case Rows():
-            raise ValueError("when a row leaves a window of rows is known only when later rows come")
+        case Rows() | Session():
+            raise ValueError("when a row leaves such a window is known only when later rows come")
 
 
 def _multiples(length: Span, options: QueryOptions) -> Ticks:
@@ -216,7 +233,7 @@ def in_order(window: Window) -> bool:
 
 def moves_with_rows(window: Window) -> bool:
     """Whether later rows decide when a row enters or leaves the window."""
-    return isinstance(window, Rows) or (isinstance(window, Range) and window.rows is not None)
+    return isinstance(window, Rows | Session) or (isinstance(window, Range) and window.rows is not None)
 
 
 def beat(window: Window, options: QueryOptions) -> tuple[Span, int] | None:
@@ -234,8 +251,14 @@ def beat(window: Window, options: QueryOptions) -> tuple[Span, int] | None:
             return None
 
 
+ANY_INSTANT = Ticks((MICROSECOND,), (0,))
+"""Sessions end at any instant: what is there is shown at each."""
+
+
 def own_ticks(window: Window, options: QueryOptions) -> Ticks | None:
     """The instants of a window's own movements in time; None where time does not move it by steps."""
+    if isinstance(window, Session):
+        return ANY_INSTANT
     own = beat(window, options)
     return None if own is None else Ticks((own[0],), (own[1],), options.zone)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from muntin.core.time import ALWAYS
 from muntin.plan.nodes import BoundQuery, Output, Rewindow, Scan, TableScan, ticks_of, walk, within
-from muntin.plan.windows import QueryOptions, Range, Rows, Window
+from muntin.plan.windows import QueryOptions, Range, Rows, Session, Window
 from muntin.reference.inputs import Event, Functions, Inputs, Streams, Tables, load_stream, load_table
 from muntin.reference.membership import Beat, Visit, beat_of, instants, last_of_month, shown_end, visits
 from muntin.reference.relation import Leaf, Relation, compare_nulls, has_internal, leaf_of
@@ -123,7 +123,8 @@ class _Query:
         names = inner.schema.names
         query = _Query(inner, self.inputs, self.options, self.until)
         if (end := query.end()) is not None and not isinstance(window, Rows):
-            self.ghosts += visits(window, [Event(end - ended, (-1, 0), {})], self.options)
+            alone = replace(window, by=()) if isinstance(window, Session) else window
+            self.ghosts += visits(alone, [Event(end - ended, (-1, 0), {})], self.options)
         rows = sorted(query.rows(), key=lambda r: (r[0], _BY_VALUE(r[2])))
         return [Event(t - ended, (-1, i), dict(zip(names, row, strict=True))) for i, (t, _, row) in enumerate(rows)]
 

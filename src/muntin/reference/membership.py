@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from muntin.core.calendar import Months, Span
-from muntin.plan.windows import Now, QueryOptions, Range, Rows, Unbounded, Window
+from muntin.plan.windows import Now, QueryOptions, Range, Rows, Session, Unbounded, Window
 from muntin.reference.clocks import last_tick, moved, next_tick, reach, read, wall
 from muntin.reference.inputs import Event
 from muntin.reference.values import canonical
@@ -25,6 +25,8 @@ Beat = tuple[Span, int, str | None]
 
 def contents(window: Window, events: Sequence[Event], t: int, options: QueryOptions) -> list[Event]:
     """The events (given in order) that the window shows at instant ``t``."""
+    if isinstance(window, Session):
+        return [e for end, part in sessions(window, events) if end == t for e in part]
     if isinstance(window, Rows):
         t = t if window.every is None else last_tick(t, window.every, options.origin, options.zone)
         return [e for part in partitions(window, [e for e in events if e.ts <= t]) for e in _latest(window, part)]
@@ -35,13 +37,25 @@ def contents(window: Window, events: Sequence[Event], t: int, options: QueryOpti
     return [e for e in events if holds(window, t, e.ts, options)]
 
 
+def sessions(window: Session, events: Sequence[Event]) -> Iterator[tuple[int, list[Event]]]:
+    """When each session ends, and its events (given in order of time)."""
+    for part in partitions(window, events):
+        run: list[Event] = []
+        for e in part:
+            if run and e.ts - run[-1].ts > window.gap:
+                yield run[-1].ts + window.gap, run
+                run = []
+            run.append(e)
+        yield run[-1].ts + window.gap, run
+
+
 def _latest(window: Rows, part: list[Event]) -> list[Event]:
     """The last rows of a partition, as of the last multiple of the window's SLIDE that its count has reached."""
     seen = part if window.slide is None else part[: len(part) - len(part) % window.slide]
     return seen[-window.count :]
 
 
-def partitions(window: Rows, events: Sequence[Event]) -> list[list[Event]]:
+def partitions(window: Rows | Session, events: Sequence[Event]) -> list[list[Event]]:
     """The events by the window's PARTITION BY columns; all in one part without them."""
     found: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
     for e in events:
@@ -155,6 +169,10 @@ class Visit:
 
 def visits(window: Window, events: Sequence[Event], options: QueryOptions) -> Iterator[Visit]:
     """The stay of every event (given in order of time); rows that a window of rows never shows are left out."""
+    if isinstance(window, Session):
+        for end, part in sessions(window, events):
+            yield from (Visit(e, end, end + 1) for e in part)
+        return
     if isinstance(window, Rows):
         for part in partitions(window, events):
             for visit in _row_visits(window, part):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from muntin.core.calendar import Span
 from muntin.dataflow.explain.joins import join_lines
 from muntin.dataflow.explain.layout import layout_note
 from muntin.dataflow.explain.patterns import patterns_of
@@ -20,7 +21,7 @@ from muntin.optimizer.estimate import flow_of
 from muntin.optimizer.plan_text import node_text
 from muntin.plan.nodes import BoundQuery, Node
 from muntin.plan.patterns import Pattern, pattern
-from muntin.plan.windows import Ticks
+from muntin.plan.windows import ANY_INSTANT, Ticks
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,16 @@ class Result:
     vertex: int
     columns: tuple[str, ...]
     ticks: Ticks | None
+
+
+def instants_of(r: Result, shown: Callable[[Span], str]) -> str:
+    """When a query answers, in words; ``shown``: those of a length of time."""
+    if r.ticks is None:
+        return "at every change"
+    if r.ticks == ANY_INSTANT:
+        return "when sessions end"
+    clock = f", on the clock of {r.ticks.zone}" if r.ticks.zone else ""
+    return "every " + " and every ".join(shown(s) for s in r.ticks.slides) + clock
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from html import escape
 
 from muntin.core.spans import span_words
 from muntin.dataflow.explain.placing import COLUMN, LANE, Arrow, Node, Place, Placed, placed
-from muntin.dataflow.explain.record import GraphRecord, Taken, VertexRecord, level_name
+from muntin.dataflow.explain.record import GraphRecord, Taken, VertexRecord, instants_of, level_name
 from muntin.plan.patterns import Pattern
 
 LINE, PAD, HEAD, EDGE = 15, 9, 30, 14
@@ -163,10 +163,7 @@ def _stripe(record: GraphRecord, queries: Sequence[str], at: Place) -> Iterator[
 
 def _result_lines(record: GraphRecord, number: int) -> list[_Line]:
     r = record.results[number]
-    instants = "at every change"
-    if r.ticks is not None:
-        instants = "every " + " and every ".join(span_words(s) for s in r.ticks.slides)
-        instants += f", on the clock of {r.ticks.zone}" if r.ticks.zone else ""
+    instants = instants_of(r, span_words)
     name = [_Line(t, weight="bold") for t in _wrapped(r.query, BOLD)] if len(record.results) > 1 else []
     return [*name, *(_Line(t) for t in _wrapped(", ".join(r.columns))), *(_Line(t, _DIM) for t in _wrapped(instants))]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from muntin.core.spans import span_text
-from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, Result, VertexRecord, level_name
+from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, VertexRecord, instants_of, level_name
 from muntin.engine.meter import Counter, Meter
 from muntin.optimizer.scaling import scales
 from muntin.optimizer.shedding import scans
@@ -78,20 +78,13 @@ def _costed_lines(lines: tuple[LogicalLine, ...]) -> Iterator[str]:
 
 def _heads(record: GraphRecord, several: bool) -> Iterator[str]:
     for r in record.results:
-        yield f"  {r.query + ' ' if several else ''}answers {_instants(r)}"
+        yield f"  {r.query + ' ' if several else ''}answers {instants_of(r, span_text)}"
     run = record.measured
     if run is not None:
         yield f"  measured: {run.batches} batches, {run.results} result rows, {run.seconds:.3f} s"
         for name, (shed, share) in run.left_out.items():
             of = f" of {name}" if name else ""
             yield f"  about {share:.1%} of the full answer{of} is given: {shed} rows were not admitted"
-
-
-def _instants(r: Result) -> str:
-    if r.ticks is None:
-        return "at every change"
-    clock = f", on the clock of {r.ticks.zone}" if r.ticks.zone else ""
-    return "every " + " and every ".join(span_text(s) for s in r.ticks.slides) + clock
 
 
 def _spent(own: tuple[VertexRecord, ...], run: Meter | None) -> str:

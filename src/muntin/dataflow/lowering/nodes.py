@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -28,6 +29,7 @@ from muntin.plan.nodes import (
     SemiJoin,
     SetOp,
     TableScan,
+    TopK,
     walk,
     within,
 )
@@ -174,6 +176,28 @@ def columns(schema: Schema) -> Named:
 def names_of(e: Expr) -> set[str]:
     """Names of the columns that an expression reads."""
     return {c.name for c in columns_of(e)}
+
+
+def names_read(root: Node) -> set[str]:
+    """Names of all columns that a query shows, or reads anywhere on the way."""
+    found = set(root.schema.names)
+    for node in within(root):
+        found |= {name for f in fields(node) for name in _names_in(getattr(node, f.name))}
+        if isinstance(node, Distinct | TopK | SetOp):  # they look at whole rows
+            found |= {name for child in node.inputs for name in child.schema.names}
+    return found
+
+
+def _names_in(value: Any) -> set[str]:
+    match value:
+        case tuple():
+            return {name for v in value for name in _names_in(v)}
+        case Agg(_, arg):
+            return set() if arg is None else names_of(arg)
+        case Column() | Call() | Literal():
+            return names_of(value)
+        case _:
+            return set()
 
 
 def renamed_columns(e: Expr, names: dict[str, str]) -> Expr:

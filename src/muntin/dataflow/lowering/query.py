@@ -33,10 +33,12 @@ from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.lowering.negation import Negation
 from muntin.dataflow.lowering.nodes import (
     cannot_cancel,
+    columns,
     continual,
     fires_late,
     is_nrr,
     leaves,
+    names_read,
     renews,
     rows_decide,
     shows_every_time,
@@ -54,6 +56,7 @@ from muntin.operators.one_sign import OneSign
 from muntin.operators.restore import Restore
 from muntin.operators.rewind import Rewind
 from muntin.operators.rows_window import RowsWindow
+from muntin.operators.session_window import SessionWindow
 from muntin.operators.snap import Snap
 from muntin.operators.sub_windows import SubWindows
 from muntin.operators.time_window import meaning_of
@@ -87,7 +90,7 @@ from muntin.plan.nodes import (
     windows_of,
     within,
 )
-from muntin.plan.windows import Range, Rows, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
+from muntin.plan.windows import Range, Rows, Session, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
 
 
 def lower(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:
@@ -106,11 +109,11 @@ def lower(query: BoundQuery, places: Places | None = None, known: Statistics | N
             "shed='harvest' reads parts of the windows of a join, and this query has none of windows of time "
             "whose rows leave by themselves; use shed='drop'"
         )
-    counting = any(isinstance(v.op, RowsWindow | FiredWindow) for v in found.vertices)
+    counting = any(isinstance(v.op, RowsWindow | FiredWindow | SessionWindow) for v in found.vertices)
     if counting and (sampled := next((s.name for s in found.streams if s.sample not in (None, 1)), None)):
         raise UnsupportedError(
             f"stream {sampled} is sampled: a window of rows would count only what was admitted, and reach further "
-            "back; use a window of time, or register the stream without sample="
+            "back, and sessions would fall apart; use a window of time, or register the stream without sample="
         )
     return found
 
@@ -279,6 +282,10 @@ class _Lowering(Negation):
         match node:
             case Scan(window=Rows() as window):
                 return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
+            case Scan(window=Session() as window, alias=alias):
+                read = names_read(self.scope) | {f"{alias}.{b}" for b in window.by}
+                kept = tuple((n, e) for n, e in columns(node.schema) if n in read)
+                return self.session_window(self.build.project(self._unbounded(node), kept), window, f"{alias}.")
             case Scan(window=Range(rows=int()) as window):
                 return self.fired_window(self._unbounded(node), window)
             case Scan(window=window):
@@ -357,6 +364,13 @@ class _Lowering(Negation):
             rows = self.build.apply(Snap(own), [rows], rows.schema, True)
         return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, True)
 
+    def session_window(self, value: Value, window: Session, prefix: str) -> Placed:
+        """The rows of sessions, when they end."""
+        by = tuple(prefix + b for b in window.by)
+        (here,) = self.build.colocate([value], [by])
+        op = SessionWindow(window.gap, Names(here).columns(by))
+        return self.build.apply(op, [here], here.schema, False)
+
     def fired_window(self, value: Value, window: Range) -> Placed:
         """A time window that moves when enough rows have come; numbering the rows takes one shard."""
         assert window.rows is not None
@@ -371,6 +385,8 @@ class _Lowering(Negation):
         shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
         entry = Unbounded() if moves_with_rows(node.window) else as_external(node.window)
         rows = self.build.apply(Rewind(entry, meaning_of(self.query.options), shift), [shown], shown.schema, False)
+        if isinstance(node.window, Session):
+            return self.session_window(rows, node.window, "")
         if isinstance(node.window, Rows):
             return self.rows_window(rows, node.window, "", ticks)
         if isinstance(node.window, Range) and node.window.rows is not None:
