@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,13 +14,16 @@ from muntin.core.schema import Field, Schema
 from muntin.core.time import SECOND
 from muntin.cql import bind
 from muntin.cql.options import byte_size
+from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.planner import plan_query
+from muntin.engine.valve import Valve
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.harvest import PARTS
 from muntin.operators.joins.join_graph import GraphJoin, edge_indexes
 from muntin.operators.joins.memory import FIRST_BYTES, FURTHER_BYTES, kept_indexes
 from muntin.operators.joins.order import Estimates
 from muntin.plan.catalog import Catalog, Stream
-from muntin.plan.windows import QueryOptions
+from muntin.plan.windows import QueryOptions, Shed
 
 TS = pa.timestamp("us", "UTC")
 COLUMNS = {"A": ("k", "x"), "B": ("k", "j"), "C": ("j", "y")}
@@ -68,6 +74,48 @@ def test_short_memory_leaves_out_indexes_and_changes_no_answer() -> None:
 def test_state_beyond_the_budget_is_an_error_that_names_the_operators() -> None:
     with pytest.raises(BudgetError, match=r"level . holds .* KB of state on shard 0, .*join of 3 inputs over .* KB"):
         run(40_000)
+
+
+NEAR = "SELECT A.x, B.j FROM A [RANGE 30 SECONDS], B [RANGE 30 SECONDS] WHERE A.k = B.k"
+
+
+def overloaded(text: str, memory: int | None, shed: Shed, parts: int = PARTS) -> tuple[Counter[Any], int, list[int]]:
+    """(results, rows let go, bytes held after each batch) of a run that reads these youngest parts of its windows."""
+    pipeline = LocalPipeline(plan_query(bind(text, CATALOG, QueryOptions(memory=memory, shed=shed))), 1)
+    ways = [(i, j) for i in range(3) for j in range(3) if i != j]
+    joins = [v for v in range(len(pipeline.graph.vertices)) if harvestable(pipeline.graph, v)]
+    read = dict.fromkeys(ways, frozenset(range(parts)))
+    pipeline.valve = Valve({}, [{}], {joins[0]: read} if shed == "harvest" else {})
+    found: Counter[Any] = Counter()
+    held = []
+    rows = [{n: t.slice(i * 50, 50) for n, t in whole.items()} for whole in batches(1600) for i in range(4)]
+    for batch in rows:
+        found.update(tuple(r.values()) for r in pipeline.push(batch).to_pylist())
+        held.append(sum(pipeline.states[0][v].size() for v in joins))
+    return found, pipeline.shed, held
+
+
+@pytest.mark.parametrize("text", [f"Istream({t})" for t in (NEAR, NEAR.replace("A.k = B.k", "ABS(A.k - B.k) <= 0"))])
+def test_past_its_budget_a_join_that_may_lose_rows_lets_go_of_the_oldest(text: str) -> None:
+    exact, none, free = overloaded(text, None, "drop")
+    budget = max(free) * 5 // 8
+    found, gone, held = overloaded(text, budget, "drop")
+    assert Counter() < found < exact and none == 0 < gone and max(held) <= budget
+    assert overloaded(text, budget, "drop") == (found, gone, held)
+    with pytest.raises(BudgetError):
+        overloaded(text, budget, "never")
+
+
+def test_what_no_direction_reads_goes_first() -> None:
+    near = f"Istream({NEAR})"
+    read, _, free = overloaded(near, None, "harvest", parts=4)
+    exact, _, _ = overloaded(near, None, "harvest")
+    assert Counter() < read < exact
+    budget = max(free) // 2
+    found, gone, held = overloaded(near, budget, "harvest", parts=4)
+    assert found == read and gone > 0 and max(held) <= budget
+    less, _, held = overloaded(near, max(free) // 8, "harvest", parts=4)
+    assert less < read and max(held) <= max(free) // 8
 
 
 def test_the_index_that_spares_most_is_kept() -> None:

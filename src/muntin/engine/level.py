@@ -20,6 +20,7 @@ from muntin.engine.admission import let_in, reads_source, weight_of
 from muntin.engine.clocks import Progress, Times, progress_of
 from muntin.engine.deferral import asked_of, put_off, taken_up, waiting
 from muntin.engine.memory import check_memory
+from muntin.engine.memory_shedding import shed_memory
 from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
 from muntin.engine.stretching import shown_by
@@ -100,6 +101,7 @@ def run_level(
         seconds, rows_in = time.perf_counter() - began, sum(map(len, inputs))
         counted.append((number, shard, rows_in, output.rows[number], state, seconds))
         _note(output, number, vertex.op, state, ctx)
+    output.shed.extend(shed_memory(graph, level, states, run.valve))
     check_memory(graph, level, states, shard)
     if meter is not None:
         for step in counted:

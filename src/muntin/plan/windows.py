@@ -113,7 +113,8 @@ class QueryOptions:
     cheapest by estimate). ``skew``: "split" lets all shards share the join of keys that would fill one of them
     (joins of two windows, live pipelines), at the price of one more exchange after the join; "keep" does not.
     ``memory``: bytes of state that one shard of a level may hold: joins leave out indexes that do not pay, and what
-    does not fit all the same is a BudgetError before anything of the batch is committed (None: no limit).
+    does not fit all the same is a BudgetError before anything of the batch is committed (None: no limit); in a live run
+    of a query that may ``shed`` its joins let go of the oldest panes first, of those that nothing reads before others.
     ``priority``: in a live run the sinks of queries with greater ones are written first in a batch; where the run has a
     budget they run first among those that are equally late; under overload they lose last.
     ``periods``: "exact" reports every multiple of SLIDE;
