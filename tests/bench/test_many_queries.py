@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
 
-from muntin.bench import many_queries
+from muntin.bench import many_joins, many_queries
+from muntin.bench.data import joined, rows
+from muntin.bench.many_joins import TEN, spark_sql, windows
 from muntin.bench.many_others import flink_job, muntin_answers, shapes
 from muntin.bench.many_queries import AGGREGATES, JOINS, ManyRecord, good, measured, plans_of
 from muntin.bench.run import others, run_bench
@@ -50,6 +55,21 @@ def test_other_engines_get_the_same_queries() -> None:
     assert job.insert.count("INSERT INTO") == 10 and "SECOND(3)" in job.insert
     answers = muntin_answers(queries, 2_000)
     assert all(answers) and len({len(a) for a in answers}) > 3
+
+
+def test_other_engines_get_the_same_joins_and_their_answers_are_ours() -> None:
+    """The text for Spark means the same to DuckDB, over rows of a window and a half."""
+    texts = [spark_sql(s, "A", "B") for s in windows()]
+    plain = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64()), ("v", pa.int64())])  # no extension for zones
+    ours = many_joins.muntin_answers(15_000)
+    with duckdb.connect() as other:
+        for i, name in enumerate("AB"):
+            other.register(name, rows(0, 15_000, i).cast(plain))
+        theirs = [other.sql(t).arrow().read_all() for t in texts]
+    assert [len(t) for t in theirs] == [joined(0, 15_000, s * 1_000_000) for s in windows()]
+    assert many_joins.equal(theirs, ours) and not many_joins.equal(theirs[:1], ours[1:2])
+    job = many_joins.flink_job(TEN, 1_000, Path("/out"))
+    assert job.insert.count("INSERT INTO") == len(job.statements) - 4 == 10 and "'10' SECOND(3)" in job.insert
 
 
 def test_engines_that_are_not_there_are_refused() -> None:

@@ -1,10 +1,10 @@
-"""Ten sliding aggregates by other engines beside one: Spark's streaming windows, Flink SQL; all of them on Spark.
+"""Ten queries by other engines beside one: Spark's streaming windows, Flink SQL; all of them by Muntin on Spark.
 
 Each of Spark's queries is a streaming query of its own over the same files; Flink's are one job of ten inserts. Both
-get the queries of ``bench.many_queries`` whose windows they have (multiples of the slide). Timed is a batch after one
-that warms them up, by the clock; answers are compared with Muntin's over that batch's rows, every instant complete.
-Muntin on Spark runs as many queries as in process, as one pipeline whose results are counted and dropped on the
-workers.
+get the aggregates of ``bench.many_queries`` whose windows they have (multiples of the slide), and its ten joins
+(``bench.many_joins``). Timed is a batch after one that warms them up, by the clock; answers are compared with Muntin's
+over that batch's rows, every instant complete. Muntin on Spark runs as many queries as in process, as one pipeline
+whose results are counted and dropped on the workers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from muntin.bench import flink_env, flink_sql
+from muntin.bench import flink_env, flink_sql, many_joins
 from muntin.bench.data import SCHEMA_DDL, Feed, rows
 from muntin.bench.flink import Child
-from muntin.bench.many_queries import AGGREGATES, ManyRecord, Say, Shape, shape, shown_in_process
+from muntin.bench.many_queries import AGGREGATES, JOINS, Many, ManyRecord, Say, Shape, shape, shown_in_process
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
@@ -63,31 +63,45 @@ class _Timed:
 
 
 def run(engines: Sequence[str], say: Say) -> list[ManyRecord]:
-    """One query and ten by each engine (``spark``, ``flink``)."""
-    queries = shapes()
+    """One query and ten by each engine (``spark``, ``flink``), of each case; Muntin's beside Spark's."""
     found: list[ManyRecord] = []
-    with tempfile.TemporaryDirectory(prefix="muntin-many-") as folder:
+    with tempfile.TemporaryDirectory(prefix="muntin-many-") as name:
+        folder = Path(name)
         if "spark" in engines:
-            found += on_spark(AGGREGATES.counts, Path(folder), say)
-            found += _records("spark", queries, _spark(Path(folder)), say)
-        if "flink" in engines:
-            found += _records("flink", queries, _flink(Path(folder)), say)
+            found += on_spark(AGGREGATES, folder, say)
+            found += on_spark(JOINS, folder, say)
+        for engine in engines:
+            found += _aggregates(engine, folder, say)
+        for engine in engines:
+            found += _joins(engine, folder, say)
     return found
 
 
-def _records(
-    engine: str, queries: Sequence[Shape], timed: Callable[[Sequence[Shape], list[Answer]], _Timed], say: Say
-) -> list[ManyRecord]:
-    given, expected = ROWS[engine], muntin_answers(queries, ROWS[engine])
+def _aggregates(engine: str, folder: Path, say: Say) -> list[ManyRecord]:
+    queries, given = shapes(), ROWS[engine]
+    expected = muntin_answers(queries, given)
+    timed = {"spark": _spark, "flink": _flink}[engine](folder)
+    return _records(AGGREGATES.name, engine, given, lambda n: timed(queries[:n], expected[:n]), say)
+
+
+def _joins(engine: str, folder: Path, say: Say) -> list[ManyRecord]:
+    expected = many_joins.muntin_answers(many_joins.CHECKED)
+    timed = {"spark": many_joins.on_spark, "flink": many_joins.on_flink}[engine](folder)
+    given = 2 * many_joins.ROWS[engine]
+    return _records(JOINS.name, engine, given, lambda n: _Timed(*timed(n, expected[:n])), say)
+
+
+def _records(case: str, engine: str, given: int, timed: Callable[[int], _Timed], say: Say) -> list[ManyRecord]:
+    """Of one query and of ten."""
     found: list[ManyRecord] = []
-    for count in (1, len(queries)):
-        t = timed(queries[:count], expected[:count])
+    for count in (1, TEN):
+        t = timed(count)
         one = found[0].wall if found else t.seconds
         record = ManyRecord(
-            AGGREGATES.name, count, engine, round(t.seconds, 2), round(t.seconds / one, 2), 0, t.equal, given,
-            t.results, round(t.seconds, 3),
+            case, count, engine, round(t.seconds, 2), round(t.seconds / one, 2), 0, t.equal, given, t.results,
+            round(t.seconds, 3),
         )  # fmt: skip
-        say(f"{engine}, {count} queries: {given / t.seconds:,.0f} rows/s, {record.relative} x one")
+        say(f"{case} by {engine}, {count} queries: {given / t.seconds:,.0f} rows/s, {record.relative} x one")
         found.append(record)
     return found
 
@@ -95,42 +109,44 @@ def _records(
 # --- Muntin on Spark --------------------------------------------------------------------------------------------------
 
 
-BATCH, TIMED, SHARDS = 500_000, 2, 8
-"""Rows of a batch, batches timed after the first, and shards of the session."""
+TIMED, SHARDS = 2, 8
+"""Batches timed after the first, and shards of the session."""
 
 
-def on_spark(counts: Sequence[int], folder: Path, say: Say) -> list[ManyRecord]:
+def on_spark(case: Many, folder: Path, say: Say) -> list[ManyRecord]:
     """Muntin's queries as one live pipeline. ``answers_equal``: it shows as many rows as in process."""
     found: list[ManyRecord] = []
-    for count in counts:
-        seconds, results = _live(count, folder / f"muntin{count}")
+    for count in case.counts:
+        seconds, results = _live(case, count, folder / f"muntin-{case.name}-{count}")
         one = found[0].wall if found else seconds
-        equal = results == shown_in_process(count, BATCH, 1 + TIMED)
+        equal = results == shown_in_process(case, count, 1 + TIMED)
         record = ManyRecord(
-            AGGREGATES.name, count, "on spark", round(seconds, 2), round(seconds / one, 2), 0, equal, BATCH * TIMED,
-            results, round(seconds, 3),
+            case.name, count, "on spark", round(seconds, 2), round(seconds / one, 2), 0, equal,
+            case.size * case.streams * TIMED, results, round(seconds, 3),
         )  # fmt: skip
-        say(f"muntin on spark, {count} queries: {record.rows / seconds:,.0f} rows/s, {record.relative} x one")
+        say(f"{case.name} on spark, {count} queries: {record.rows / seconds:,.0f} rows/s, {record.relative} x one")
         found.append(record)
     return found
 
 
-def _live(count: int, folder: Path) -> tuple[float, int]:
+def _live(case: Many, count: int, folder: Path) -> tuple[float, int]:
     """(seconds of the timed batches, results of all)."""
     from muntin.session import Session, local_spark
 
     spark = local_spark(cores="2", memory="4g")
-    feed = Feed(folder / "in", BATCH)
-    feed.more(1)
-    source = spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder))
     session = Session(spark, shards=SHARDS)
-    session.stream("A", source, ts="ts", slack="1 second")
-    for number, text in enumerate(AGGREGATES.texts(count)):
+    feeds = [Feed(folder / name, case.size, i) for i, name in enumerate("ABCDEFGH"[: case.streams])]
+    for feed in feeds:
+        feed.more(1)
+        source = spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder))
+        session.stream(feed.folder.name, source, ts="ts", slack="1 second")
+    for number, text in enumerate(case.texts(count)):
         session.sql(text, name=f"q{number}").write("blackhole")
     run = session.start(str(folder / "check"))
     run.query.processAllAvailable()
     began = time.perf_counter()
-    feed.more(TIMED)
+    for feed in feeds:
+        feed.more(TIMED)
     run.query.processAllAvailable()
     seconds = time.perf_counter() - began
     results = run.metrics().results

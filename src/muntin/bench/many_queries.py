@@ -3,7 +3,7 @@
 Runs the engine in process: what is asked is what a query more costs, not what Spark's batches do. Every count of
 queries is fed the same rows in the same batches; the first query is the same for all, and what it costs alone is what
 they are compared with. A share of the queries is also run alone, and has to give the same rows. Spark and Flink run ten
-of them beside it, and Muntin on Spark all (``bench.many_others``).
+of them beside it, and Muntin on Spark all (``bench.many_others``, ``bench.many_joins``).
 """
 
 from __future__ import annotations
@@ -191,11 +191,11 @@ def _fed(plans: Sequence[QueryPlan], case: Many, total: int, size: int) -> tuple
     return cpu, clock, results, sum(s.size() for s in pipeline.cells().values())
 
 
-def shown_in_process(count: int, size: int, batches: int) -> int:
-    """How many rows so many aggregates show over the first batches."""
-    pipeline = LocalPipeline(plans_of(AGGREGATES, count))
-    feed = (_batch(AGGREGATES, n * size, size) for n in range(batches))
-    return sum(t.num_rows for batch in feed for t in pipeline.push_all(batch))
+def shown_in_process(case: Many, count: int, batches: int) -> int:
+    """How many rows so many queries show over the first batches."""
+    pipeline = LocalPipeline(plans_of(case, count))
+    feed = (_batch(case, n * case.size, case.size) for n in range(batches))
+    return sum(sum(pipeline.count_all(batch)) for batch in feed)
 
 
 def _batch(case: Many, first: int, size: int) -> dict[str, pa.Table]:
