@@ -91,6 +91,8 @@ def test_a_function_keeps_what_it_says(what: Aggregate) -> None:
     pipeline.push({"A": to_table(STREAM, [{"ts": t, "v": rng.randrange(9)} for t in range(0, 12_000_000, 1_000_000)])})
     kept = structures(pipeline)
     suffix = {Keeps.COUNTERS: None, Keeps.CANDIDATES: "candidates", Keeps.MULTISET: "values"}[what.keeps]
+    if what.fn.startswith("approx_count"):
+        suffix = "pairs"  # counted without an order
     assert (suffix is None and not kept) or (suffix is not None and kept == {suffix})
 
 

@@ -1,5 +1,5 @@
-"""PERCENTILE_APPROX, PERCENTILE_DISC and APPROX_COUNT_DISTINCT are exact: DuckDB, the evaluator and the local runtime
-give the same answers over drawn windows."""
+"""PERCENTILE_DISC, and over few values PERCENTILE_APPROX and APPROX_COUNT_DISTINCT, are exact: DuckDB, the evaluator
+and the local runtime give the same answers over drawn windows."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.accumulators import Accumulator, Replay, weights_of
-from muntin.aggregates.description import ANYTHING, ORDERED, Aggregate, Functions, Keeps, Parameter, partial_name
+from muntin.aggregates.description import ANYTHING, Aggregate, Functions, Keeps, partial_name
 from muntin.aggregates.distinct_values import pairs_of
 from muntin.kernels import sums
 from muntin.kernels.hashing import validity_of
@@ -84,13 +84,5 @@ COUNT = Aggregate(
     known="always",
     parts=lambda agg: ("count",),
     merged=_over_panes,
-)
-APPROX_COUNT_DISTINCT = replace(
-    COUNT,
-    names=("approx_count_distinct", "approx_distinct"),
-    distinct="always",
-    counts="",
-    takes=ORDERED,
-    needless=Parameter(0.0, 1.0, "a number from 0 to 1 as its second argument; the answer is exact"),
 )
 COUNT_IF = replace(COUNT, names=("count_if", "countif"), counts="conditions", distinct="no")

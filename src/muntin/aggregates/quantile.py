@@ -1,5 +1,5 @@
 """MEDIAN and QUANTILE: the value at a rank, linear between neighbours (a mean in proportion); PERCENTILE_DISC: the
-first value with a share of the values up to it, which is what PERCENTILE_APPROX comes near to elsewhere."""
+first value with a share of the values up to it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ QUANTILE = Aggregate(
 )
 PERCENTILE_DISC = Aggregate(
     "percentile_disc",
-    ("percentile_approx", "approx_percentile", "approx_quantile"),
-    spark="PERCENTILE_APPROX",
+    ("percentile_disc",),
     takes=ORDERED,
-    parameter=Parameter(0.0, 1.0, "a number from 0 to 1 as its second argument, as in PERCENTILE_APPROX(x, 0.95)"),
-    needless=Parameter(1, 2**31 - 1, "a positive whole number as its third argument; the answer is exact"),
+    parameter=Parameter(0.0, 1.0, "a number from 0 to 1 as its second argument, as in PERCENTILE_DISC(x, 0.95)"),
     type=same,
     build=_discrete,
     keeps=Keeps.MULTISET,

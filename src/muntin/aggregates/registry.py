@@ -6,9 +6,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from muntin.aggregates.accumulators import Accumulator
+from muntin.aggregates.approximate import (
+    APPROX_COUNT_DISTINCT,
+    APPROX_COUNT_DISTINCT_BOUNDS,
+    APPROX_MEDIAN,
+    APPROX_MEDIAN_BOUNDS,
+    APPROX_QUANTILE,
+    APPROX_QUANTILE_BOUNDS,
+    APPROX_TOP_K,
+)
 from muntin.aggregates.arg_max import ARG_MAX, ARG_MIN
 from muntin.aggregates.collect import COLLECT, COLLECT_SET
-from muntin.aggregates.count import APPROX_COUNT_DISTINCT, COUNT, COUNT_IF
+from muntin.aggregates.count import COUNT, COUNT_IF
 from muntin.aggregates.description import Aggregate, Functions
 from muntin.aggregates.distinct_values import OfDistinct
 from muntin.aggregates.extremes import BOOL_AND, BOOL_OR, EVERY, MAX, MIN
@@ -22,9 +31,10 @@ from muntin.aggregates.variance import STDDEV_POP, STDDEV_SAMP, VAR_POP, VAR_SAM
 from muntin.plan.exprs import Agg
 
 AGGREGATES: tuple[Aggregate, ...] = (
-    COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, PERCENTILE_DISC, APPROX_COUNT_DISTINCT, STDDEV_SAMP, STDDEV_POP,
-    VAR_SAMP, VAR_POP, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, FREQUENT, FREQUENT_LISTS, FREQUENT_SKETCH,
-    COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
+    COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, PERCENTILE_DISC, APPROX_COUNT_DISTINCT, APPROX_COUNT_DISTINCT_BOUNDS,
+    APPROX_QUANTILE, APPROX_QUANTILE_BOUNDS, APPROX_MEDIAN, APPROX_MEDIAN_BOUNDS, APPROX_TOP_K, STDDEV_SAMP,
+    STDDEV_POP, VAR_SAMP, VAR_POP, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, FREQUENT, FREQUENT_LISTS,
+    FREQUENT_SKETCH, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
 )  # fmt: skip
 """In the order in which messages list them; of one ``fn`` the first says how it is computed."""
 

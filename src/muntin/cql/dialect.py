@@ -353,15 +353,17 @@ def _named(call: exp.Expr, token: Token) -> exp.Expr:
 
 
 def _quantile(node: Any) -> Any:
-    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), as QUANTILE(x, q), PERCENTILE_DISC as PERCENTILE_APPROX; other
-    nodes as they are."""
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), as QUANTILE(x, q), PERCENTILE_DISC as PERCENTILE_DISC(x, q);
+    other nodes as they are."""
     if not (isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc)):
         return node
     call, keys = node.this, node.expression.expressions
     if call.args.get("expression") or len(keys) != 1 or keys[0].args.get("desc"):
         return node
-    kind = exp.Quantile if isinstance(call, exp.PercentileCont) else exp.ApproxQuantile
-    made = kind(this=keys[0].this, quantile=call.this)
+    if isinstance(call, exp.PercentileCont):
+        made: exp.Expr = exp.Quantile(this=keys[0].this, quantile=call.this)
+    else:
+        made = exp.PercentileDisc(this=keys[0].this, expression=call.this)
     made.meta.update(call.meta)
     return made
 

@@ -13,6 +13,7 @@ from muntin.kernels.lazy import kernel
 from muntin.kernels.synopses import _first_after
 from muntin.kernels.types import I64, MI64, MI64x2
 
+MF64x2 = nb.types.Array(nb.float64, 2, "C")
 _I64x2 = nb.types.Array(nb.int64, 2, "C", readonly=True)
 _B1x2 = nb.types.Array(nb.boolean, 2, "C", readonly=True)
 
@@ -285,3 +286,37 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
             filled += 1
         starts[a + 1] = filled
     return starts, codes[:filled], counts[:filled], extras[:filled]
+
+
+@kernel(nb.types.Tuple((MF64x2, MI64))(I64, I64, nb.int64, _I64x2, I64), cache=True)
+def register_sums(slot, rank, registers, spans, fresh):  # type: ignore[no-untyped-def]
+    """By span what the estimate of a HyperLogLog sketch goes by: the sums of 2**-r over registers that hold r below 32,
+    and over the others, and how many registers hold nothing.
+
+    ``slot``, ``rank``: by row a register and what it is to hold at least. Spans that follow one that is not ``fresh``
+    end where that one does and begin no later: a register never falls. Sums are exact. Cost: the rows of the longest
+    span of each end.
+    """
+    out, nothing = np.empty((len(spans), 2)), np.empty(len(spans), np.int64)
+    held = np.zeros(registers, np.int64)
+    near, far, empty, low = 0.0, 0.0, registers, 0
+    for a in range(len(spans)):
+        if fresh[a]:
+            held[:] = 0
+            near, far, empty, low = float(registers), 0.0, registers, spans[a, 1]
+        for i in range(spans[a, 0], low):
+            s = slot[i]
+            if rank[i] > held[s]:
+                if held[s] < 32:
+                    near -= 0.5 ** held[s]
+                else:
+                    far -= 0.5 ** held[s]
+                empty -= held[s] == 0
+                held[s] = rank[i]
+                if held[s] < 32:
+                    near += 0.5 ** held[s]
+                else:
+                    far += 0.5 ** held[s]
+        low = min(low, spans[a, 0])
+        out[a, 0], out[a, 1], nothing[a] = near, far, empty
+    return out, nothing

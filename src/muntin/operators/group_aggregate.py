@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import Accumulator, Events, Replay
+from muntin.aggregates.approximate import sketch_of
 from muntin.aggregates.description import Keeps, partial_name
 from muntin.aggregates.panes import fold_panes, wanted_of
 from muntin.aggregates.registry import accumulator, described, partial_accumulator
@@ -79,7 +80,8 @@ class GroupAggregate(Described):
         if not self.aggs:
             return f"distinct rows, emit {self.emit}"
         by = ", ".join(show(e) for _, e in self.groups) or "nothing"
-        return f"aggregate {', '.join(agg_text(a, show) for _, a in self.aggs)} by {by}, emit {self.emit}"
+        exactly = ", no sketches: exact" if any(sketch_of(a) for _, a in self.aggs) else ""
+        return f"aggregate {', '.join(agg_text(a, show) for _, a in self.aggs)} by {by}, emit {self.emit}{exactly}"
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         if inputs[0] is Pattern.STR:

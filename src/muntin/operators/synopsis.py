@@ -29,7 +29,7 @@ from muntin.operators.predicate_index import PredicateIndex
 from muntin.operators.synopsis_answers import answered, shown
 from muntin.operators.synopsis_fold import Argument, fold_rows
 from muntin.operators.synopsis_held import Columns
-from muntin.operators.synopsis_values import EXACT, fold_values, structure_of, value_store
+from muntin.operators.synopsis_kept import Kept, group_columns, is_of_values, words_of
 from muntin.optimizer.plan_text import agg_text
 from muntin.plan.exprs import Agg, Expr
 from muntin.plan.patterns import Pattern
@@ -88,12 +88,14 @@ class Synopsis(Described):
         panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
         stores = self._stores(state, panes)
         self._take_in(panes, stores, inputs[0])
+        for own in stores:
+            own.close(ctx.until)
         readers = self.readers(ctx)
         rows = answered(self, panes, readers, ctx)
         if rows.cut is not None:
             raise Cut(rows.cut)
         answers = shown(self, rows, stores)
-        self._leave(state, [panes, *stores.values()], self._needed(ctx.until))
+        self._leave(state, [panes, *(s.store for s in stores)], self._needed(ctx.until))
         return Batch(answers, rows.time, forever(len(rows.time)))
 
     def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
@@ -119,8 +121,8 @@ class Synopsis(Described):
         )
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
-        valued = ", ".join(show.column(a.column) for a in self.arguments if EXACT in a.parts)
-        counts = f", counts of {valued} by value" if valued else ""
+        parts = [words_of(show.column(a.column), p) for a in self.arguments for p in a.parts if is_of_values(p)]
+        counts = "".join(f", {p}" for p in parts)
         return f"partials by pane, group and predicates fulfilled{counts}, for {span_text(self.longest)}"
 
     @property
@@ -180,7 +182,7 @@ class Synopsis(Described):
         _, slides, origins = self.clocks
         return np.asarray(-((origins - time) // slides) * slides + origins)
 
-    def _take_in(self, panes: PaneStore, stores: dict[str, PaneStore], rows: Batch) -> None:
+    def _take_in(self, panes: PaneStore, stores: Sequence[Kept], rows: Batch) -> None:
         """Fold the rows that arrived; those that fulfil no predicate are nobody's."""
         number = panes.number_of(self.layout)
         if len(rows) == 0:
@@ -198,19 +200,20 @@ class Synopsis(Described):
         numbers = np.zeros(len(distinct), np.int64)
         numbers[there] = panes.numbered(number, [distinct[s].tobytes() for s in there.tolist()])
         panes.append(replace(partials, sig=numbers[partials.sig]), number, self.grid)
-        for a in self.arguments:
-            if a.name in stores:
-                counts = fold_values(rows.columns, end, numbers[sig], groups, a.column)
-                stores[a.name].append(counts, number, self.grid)
+        folded = group_columns(rows.columns, groups)
+        for own in stores:
+            own.take_in(rows.columns, end, numbers[sig], folded, (number, self.grid))
 
-    def _stores(self, state: ShardState, panes: PaneStore) -> dict[str, PaneStore]:
-        """The frequency counts of the arguments that have them, by name."""
-        valued = [a for a in self.arguments if EXACT in a.parts]
-        return {a.name: value_store(state, panes.groups, a.type, structure_of(a.name)) for a in valued}
+    def _stores(self, state: ShardState, panes: PaneStore) -> list[Kept]:
+        """What is kept of the values of arguments."""
+        return [
+            Kept.of(state, panes.groups, a.name, a.column, a.type, p)
+            for a in self.arguments for p in a.parts if is_of_values(p)
+        ]  # fmt: skip
 
     def _leave(self, state: ShardState, stores: Sequence[PaneStore], needed: int) -> None:
         """Drop what no later answer reads, also of what nobody asks for any more, and merge small chunks."""
-        kept = [s for s in state.chunks if s == PANES or s.startswith(f"{EXACT}.")]
+        kept = [s for s in state.chunks if s == PANES or is_of_values(s)]
         for structure in kept:
             expire(state, structure, needed)
         forget_layouts(state, kept)

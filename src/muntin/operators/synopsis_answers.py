@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from muntin.kernels import synopses
 from muntin.operators.context import Context
 from muntin.operators.synopsis_held import HALF, MASK, Columns, Held, Signatures, columns_of, is_double, no_groups
 from muntin.operators.synopsis_holistic import holistic
+from muntin.operators.synopsis_kept import Kept
 from muntin.plan.exprs import Agg
 from muntin.state.pane_partials import PaneStore
 
@@ -105,9 +107,9 @@ def _lists(lists: list[list[int]]) -> tuple[Ints, Ints]:
     return begin.astype(np.int64), np.array([x for own in lists for x in own], np.int64)
 
 
-def shown(op: Synopsis, rows: Answers, stores: dict[str, PaneStore]) -> pa.RecordBatch:
-    """The columns of the answers: groups, a column an aggregate, the place of the window. ``stores``: frequency counts
-    by argument.
+def shown(op: Synopsis, rows: Answers, stores: Sequence[Kept]) -> pa.RecordBatch:
+    """The columns of the answers: groups, a column an aggregate, the place of the window. ``stores``: what is
+    kept of values.
 
     Raises DataError where a sum leaves its type.
     """

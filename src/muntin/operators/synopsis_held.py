@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.aggregates.approximate import sketch_of
 from muntin.core.batch import concat_rows, no_columns
 from muntin.kernels import synopses
 from muntin.kernels.keys import key_ids
@@ -26,8 +27,16 @@ HALF = 32
 
 MASK = (1 << HALF) - 1
 
-HOLISTIC = frozenset(["count_distinct", "median", "quantile", "percentile_disc", "frequent"])
-"""Aggregates that are answered from frequency counts (``operators.synopsis_values``)."""
+EXACT = "values"
+"""The part of an argument that is each of its values with its count."""
+
+_OVER_VALUES = frozenset(["count_distinct", "median", "quantile", "percentile_disc", "frequent"])
+
+
+def value_part(agg: Agg) -> str:
+    """The part of its argument that an aggregate over values reads (``operators.synopsis_values``): the values, or a
+    sketch of them; "" for the others."""
+    return EXACT if agg.fn in _OVER_VALUES else sketch_of(agg)
 
 
 @dataclass(frozen=True)
@@ -178,8 +187,8 @@ def parts_of(agg: Agg) -> tuple[str, ...]:
             return ("n", "sum")
         case "min" | "max":
             return ("n", agg.fn)
-        case fn if fn in HOLISTIC:
-            return ("n", "values")
+        case _ if value_part(agg):
+            return ("n", value_part(agg))
         case _:
             return () if agg.arg is None else ("n",)
 

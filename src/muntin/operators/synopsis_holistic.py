@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.aggregates.approximate import BOUNDS, registers, with_bounds
 from muntin.aggregates.frequent import EXACT as GUARANTEE
 from muntin.aggregates.frequent import answer_type
-from muntin.aggregates.multisets import between
 from muntin.kernels import frequencies
-from muntin.operators.synopsis_held import HOLISTIC
+from muntin.operators.synopsis_held import value_part
+from muntin.operators.synopsis_kept import Kept
+from muntin.operators.synopsis_ranks import RANKED, at_ranks
+from muntin.operators.synopsis_sketches import CUT, ERROR, Estimates, exact_up_to, slots
 from muntin.operators.synopsis_values import Values, View
 from muntin.plan.exprs import Agg
-from muntin.state.pane_partials import PaneStore
 
 if TYPE_CHECKING:
     from muntin.operators.synopsis import Synopsis
@@ -44,17 +45,24 @@ class Asked:
     time: Ints
     length: Ints
 
+    def where(self, kept: NDArray[np.bool_]) -> Asked:
+        """Some of its rows."""
+        parts = (self.at, self.window, self.predicate, self.group, self.time, self.length)
+        return Asked(self.agg, *(p[kept] for p in parts))
 
-def holistic(op: Synopsis, rows: Answers, stores: dict[str, PaneStore]) -> dict[int, pa.Array]:
+
+def holistic(op: Synopsis, rows: Answers, stores: Sequence[Kept]) -> dict[int, pa.Array]:
     """By place the aggregates that take values, one value by row of the answers; NULL for windows that do not ask.
-    ``stores``: the counts by argument."""
+    ``stores``: what is kept of arguments."""
     found: dict[int, pa.Array] = {}
-    for argument, store in stores.items():
-        places = [a for a, agg in enumerate(op.aggs) if agg.fn in HOLISTIC and op.argument(a) == argument]
+    for own in stores:
+        places = [
+            a for a, agg in enumerate(op.aggs) if value_part(agg) == own.part and op.argument(a) == own.name
+        ]  # fmt: skip
         asked = {a: _asked(op, a, rows) for a in places}
-        some = {a: own for a, own in asked.items() if len(own.at)}
-        values = _values(op, rows, store, list(some.values())) if some else None
-        shown = {} if values is None else _shown(values, some, rows.sum_of(f"{argument}.n"))
+        some = {a: rows_asked for a, rows_asked in asked.items() if len(rows_asked.at)}
+        values = _values(op, rows, own, list(some.values())) if some else None
+        shown = {} if values is None else _shown(values, some, rows.sum_of(f"{own.name}.n"))
         for a in places:
             found[a] = _spread(shown[a], asked[a].at, len(rows.time)) if a in shown else _none(op.aggs[a], rows)
     return found
@@ -68,11 +76,11 @@ def _asked(op: Synopsis, agg: int, rows: Answers) -> Asked:
     return Asked(op.aggs[agg], at, window, op.predicate_of[window], rows.group[at], rows.time[at], lengths[window])
 
 
-def _values(op: Synopsis, rows: Answers, store: PaneStore, asked: Sequence[Asked]) -> Values:
+def _values(op: Synopsis, rows: Answers, kept: Kept, asked: Sequence[Asked]) -> Values:
     assert rows.signatures is not None
     predicates = np.unique(np.concatenate([a.predicate for a in asked]))
     after = min(int((a.time - a.length).min()) for a in asked)
-    return Values.of(store, rows.signatures, rows, predicates, after)
+    return Values.of(kept.store, rows.signatures, rows, predicates, after)
 
 
 def _none(agg: Agg, rows: Answers) -> pa.Array:
@@ -90,14 +98,18 @@ def _spread(values: pa.Array, at: Ints, count: int) -> pa.Array:
 
 def _shown(values: Values, asked: dict[int, Asked], count: Ints) -> dict[int, pa.Array]:
     """The answers of all aggregates; ``count``: by row of the answers how many values there are."""
-    ranks = {a: own for a, own in asked.items() if own.agg.fn in ("median", "quantile", "percentile_disc")}
-    found = dict(zip(ranks, _at_ranks(values, list(ranks.values()), count), strict=True)) if ranks else {}
+    ranked = {a: own for a, own in asked.items() if own.agg.fn.removesuffix(BOUNDS) in RANKED}
+    found = dict(zip(ranked, at_ranks(values, list(ranked.values()), count), strict=True)) if ranked else {}
     for a, own in asked.items():
         match own.agg.fn:
             case "count_distinct":
                 found[a] = pa.array(_by_view(values, own, _distinct))
+            case "approx_count" | "approx_count_bounds":
+                found[a] = _near_distinct(values, own)
             case "frequent":
                 found[a] = _frequent(values, own, count[own.at])
+            case "approx_top_k":
+                found[a] = _near_top(values, own, count[own.at])
     return found
 
 
@@ -132,60 +144,28 @@ def _distinct(values: Values, view: View, asked: Ints) -> Ints:
     return np.asarray(frequencies.distinct(codes, len(values.order), view.begin, view.pane, asked))
 
 
-# --- values at ranks --------------------------------------------------------------------------------------------------
-
-
-def _at_ranks(values: Values, asked: Sequence[Asked], count: Ints) -> list[pa.Array]:
-    """The values at quantiles: all of them in one pass over the counts."""
-    sizes = [count[own.at] for own in asked]
-    ranks = [_ranks(own.agg, size) for own, size in zip(asked, sizes, strict=True)]
-    table = [_table(own, size > 0) for own, size in zip(asked, sizes, strict=True)]
-    wanted = [np.concatenate([low[size > 0], high[size > 0]]) for (low, high), size in zip(ranks, sizes, strict=True)]
-    found = _ranked(values, np.concatenate([t for t in table for _ in range(2)]), np.concatenate(wanted))
-    out, at = [], 0
-    for own, size in zip(asked, sizes, strict=True):
-        there = size > 0
-        some = int(there.sum())
-        low, high = (_placed(values, found[at + k * some : at + (k + 1) * some], there) for k in range(2))
-        at += 2 * some
-        if own.agg.fn == "percentile_disc":
-            out.append(low)
-        else:
-            q = 0.5 if own.agg.param is None else own.agg.param
-            out.append(between(low, high, np.asarray(q * (size - 1) % 1.0, np.float64)))
-    return out
-
-
-def _ranks(agg: Agg, size: Ints) -> tuple[Ints, Ints]:
-    """The ranks, from 0, between which the answer over so many values lies."""
-    q = 0.5 if agg.param is None else agg.param
-    if agg.fn == "percentile_disc":
-        share = Fraction(str(q)).limit_denominator(10**9)
-        rank = np.maximum(-((-share.numerator * size) // share.denominator) - 1, 0)
-        return rank, rank
-    at = q * (size - 1)
-    return np.floor(at).astype(np.int64), np.ceil(at).astype(np.int64)
-
-
-def _table(own: Asked, there: NDArray[np.bool_]) -> Ints:
-    columns = (own.window, own.predicate, own.group, own.time, own.length)
-    return np.column_stack([c[there] for c in columns])
-
-
-def _ranked(values: Values, asked: Ints, ranks: Ints) -> Ints:
-    """The codes of the values with some ranks."""
-    if len(ranks) == 0:
-        return ranks
-    rows, starts, spans = values.spans(asked)
-    levels = max(1, int(len(values.order) - 1).bit_length())
-    return np.asarray(frequencies.ranked(values.codes[rows], values.count[rows], levels, starts, spans, ranks.copy()))
-
-
-def _placed(values: Values, codes: Ints, there: NDArray[np.bool_]) -> pa.Array:
-    """The values with some codes, where they are there; else NULL."""
-    index = np.zeros(len(there), np.int64)
-    index[there] = codes
-    return values.order.take(pa.array(index, mask=~there))
+def _near_distinct(values: Values, own: Asked) -> pa.Array:
+    """Few values by their hashes, many by HyperLogLog sketches."""
+    size = registers(own.agg)
+    estimate = _by_view(values, own, _distinct)
+    low, high = estimate.copy(), estimate.copy()
+    many = estimate > exact_up_to(size)
+    if many.any():
+        estimates = Estimates(size)
+        for view, mine in _views(values, own.where(many)):
+            place = np.flatnonzero(many)[mine]
+            order = place[np.lexsort([own.length[place], own.time[place], own.group[place]])]
+            triples = _triples(own, order)
+            spans = frequencies.group_spans(triples, view.begin, view.pane)
+            fresh = np.append(True, (np.diff(triples[:, :2], axis=0) != 0).any(axis=1)).astype(np.int64)
+            slot, rank = slots(np.asarray(values.order.to_numpy(), np.int64), size)
+            code = values.codes[view.rows]
+            sums, nothing = frequencies.register_sums(slot[code], rank[code], 1 << size, spans, fresh)
+            for at, (near, far), none in zip(order.tolist(), sums.tolist(), nothing.tolist(), strict=True):
+                estimate[at], low[at], high[at] = estimates.of(near, far, none)
+    if not own.agg.fn.endswith(BOUNDS):
+        return pa.array(estimate)
+    return with_bounds(pa.array(estimate), pa.array(low), pa.array(high), own.agg.type)
 
 
 # --- the most frequent values -----------------------------------------------------------------------------------------
@@ -208,7 +188,7 @@ def top(values: Values, own: Asked, k: int, more: str = "") -> Top:
         asked = _triples(own, mine)
         spans = frequencies.group_spans(asked, view.begin, view.pane)
         order, fresh = _cheapest(asked, spans)
-        added = values.more[more][view.rows] if more else np.empty(0, np.int64)
+        added = values.added(more)[view.rows] if more else np.empty(0, np.int64)
         begin, code, n, extra = frequencies.most_frequent(
             values.codes[view.rows], len(values.order), values.count[view.rows], added,
             np.ascontiguousarray(spans[order]), fresh, np.full(len(order), k, np.int64),
@@ -254,3 +234,18 @@ def _frequent(values: Values, own: Asked, rows: Ints) -> pa.Array:
     kind = answer_type(values.order.type)
     made = pa.StructArray.from_arrays(whole, names=kind.names, mask=pa.array(rows == 0))
     return made.cast(kind)
+
+
+def _near_top(values: Values, own: Asked, rows: Ints) -> pa.Array:
+    """APPROX_TOP_K's answers; NULL over no values."""
+    found = top(values, own, int(own.agg.param or 1), CUT)
+    error = np.zeros(len(rows), np.int64)
+    for view, mine in _views(values, own):
+        spans = frequencies.group_spans(_triples(own, mine), view.begin, view.pane)
+        error[mine] = frequencies.totals(np.arange(len(mine) + 1), spans, values.added(ERROR)[view.rows])
+    of = np.repeat(np.arange(len(rows)), np.diff(found.begin))
+    item = values.order.take(pa.array(found.codes))
+    most = pa.array(found.counts + error[of] - found.more)
+    entries = pa.StructArray.from_arrays([item, pa.array(found.counts), most], names=["item", "count", "at_most"])
+    begin = pa.array(found.begin, pa.int32(), mask=np.append(rows == 0, False))  # a NULL begins no list
+    return pa.ListArray.from_arrays(begin, entries).cast(own.agg.type)

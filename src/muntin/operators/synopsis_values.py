@@ -21,7 +21,6 @@ from muntin.kernels.hashing import validity_of
 from muntin.kernels.keys import key_ids
 from muntin.operators.synopsis_held import Signatures, cells_of
 from muntin.state.pane_partials import PaneStore, Partials
-from muntin.state.shard_state import ShardState
 
 if TYPE_CHECKING:
     from muntin.operators.synopsis_answers import Answers
@@ -31,26 +30,14 @@ Ints = NDArray[np.int64]
 VALUE = "value"
 """The column of values, behind the groups."""
 
-EXACT = "values"
-"""The part of an argument that is all of its values."""
 
 
-def structure_of(argument: str, part: str = EXACT) -> str:
-    """Where the state has the values of an argument."""
-    return f"{part}.{argument}"
-
-
-def value_store(state: ShardState, groups: pa.Schema, value: pa.DataType, structure: str) -> PaneStore:
-    """Frequency counts in a vertex's state: of values of a type, under a name."""
-    return PaneStore(state, groups.append(pa.field(VALUE, value)), structure)
-
-
-def fold_values(rows: pa.RecordBatch, pane: Ints, sig: Ints, groups: dict[str, str], column: str) -> Partials:
-    """Rows with the ends of their panes and the numbers of their signatures to counts of their values; a NULL is no
-    value. ``groups``: columns of the rows by their names in the synopsis. Cost: one hash access a row."""
-    values, valid = rows.column(column), validity_of(rows.column(column))
-    columns = [*(rows.column(c) for c in groups.values()), values]
-    kept = pa.RecordBatch.from_arrays(columns, names=[*groups, VALUE])
+def fold_values(values: pa.Array, pane: Ints, sig: Ints, groups: pa.RecordBatch) -> Partials:
+    """Values with the ends of their panes, the numbers of their signatures and their groups to their counts; a NULL is
+    no value. Cost: one hash access a row."""
+    valid = validity_of(values)
+    names = [*groups.schema.names, VALUE]
+    kept = pa.RecordBatch.from_arrays([*groups.columns, values], names=names)
     if len(valid):
         kept, pane, sig = kept.filter(pa.array(valid)), pane[valid], sig[valid]
     return Partials(pane, sig, kept, np.ones(len(pane), np.int64)).folded()
@@ -88,15 +75,20 @@ class Values:
         parts = [p for _, p in found]
         pane = _joined([p.pane for p in parts])
         group, groups = _groups(rows, parts)
-        codes, order = _coded([p.groups.column(VALUE) for p in parts], store.groups.field(VALUE).type)
+        codes, order = coded([p.groups.column(VALUE) for p in parts], store.groups.field(VALUE).type)
         place = _in_order(group, groups, pane)
         sig = _joined([p.sig + signatures.first[n] for n, p in found])
         names = {n for p in parts for n in p.columns}
-        more = {n: _joined([p.columns[n] for p in parts])[place] for n in names}
+        none = [np.zeros(len(p.n), np.int64) for p in parts]
+        more = {n: _joined([p.columns.get(n, z) for p, z in zip(parts, none, strict=True)])[place] for n in names}
         count = _joined([p.n for p in parts])
         return Values(
             signatures, order, codes[place], count[place], pane[place], group[place], sig[place], groups, more
         )
+
+    def added(self, column: str) -> Ints:
+        """A further column, by row; zeros where no chunk has it."""
+        return self.more.get(column, np.zeros(len(self.codes), np.int64))
 
     def view(self, predicate: int, window: int) -> View:
         """The counts that a window reads."""
@@ -132,7 +124,7 @@ def _groups(rows: Answers, parts: list[Partials]) -> tuple[Ints, int]:
     return ids[known.num_rows :], groups
 
 
-def _coded(columns: list[pa.Array], type: pa.DataType) -> tuple[Ints, pa.Array]:
+def coded(columns: list[pa.Array], type: pa.DataType) -> tuple[Ints, pa.Array]:
     """(places of values in the order of all, those)."""
     values = pa.concat_arrays(columns) if columns else pa.array([], type)
     ids, kinds, first = key_ids([values], len(values))

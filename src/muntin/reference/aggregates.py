@@ -43,6 +43,8 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
             return _of_extreme([v for v in values if v is not None and v[0] is not None], agg.fn == "arg_max")
         case "frequent" if some:
             return _frequent(some, int(agg.param or 1), agg.share)
+        case fn if fn.startswith("approx_"):
+            return _near(agg, some)
         case "quantile":
             assert agg.param is not None
             return quantile(some, agg.param) if some else None
@@ -63,6 +65,19 @@ def _single(values: Sequence[Any]) -> Any:
     if len(values) > 1:
         raise DataError(f"a scalar sub-query has {len(values)} rows: {list(values)}; use an aggregate such as MAX")
     return canonical(values[0]) if values else None
+
+
+def _near(agg: Agg, values: Sequence[Any]) -> Any:
+    """APPROX_*, which are here exact."""
+    if agg.fn.startswith("approx_count"):
+        found: Any = len({canonical(v) for v in values})
+    elif not values:
+        return None
+    elif agg.fn == "approx_top_k":
+        return _frequent(values, int(agg.param or 1), None)[0]
+    else:
+        found = discrete(values, 0.5 if agg.param is None else agg.param)
+    return (found, found, found) if agg.fn.endswith("_bounds") else found
 
 
 def _frequent(values: Sequence[Any], k: int, share: float | None) -> Any:

@@ -15,8 +15,8 @@ NaN, +Inf and -Inf), ``a.min`` and ``a.max`` (keys; greatest wins). Columns that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -92,19 +92,32 @@ class Partials:
     def after(self, pane: int) -> Partials:
         """Those of later panes."""
         kept = np.flatnonzero(self.pane > pane)
-        if len(kept) == len(self.pane):
-            return self
+        return self if len(kept) == len(self.pane) else self.where(kept)
+
+    def with_groups(self, groups: pa.RecordBatch) -> Partials:
+        """The same with other groups."""
+        return replace(self, groups=groups)
+
+    def where(self, kept: Ints) -> Partials:
+        """Some rows."""
         groups = self.groups.take(pa.array(kept)) if self.groups.num_columns else no_columns(len(kept))
         columns = {n: c[kept] for n, c in self.columns.items()}
         return Partials(self.pane[kept], self.sig[kept], groups, self.n[kept], columns)
+
+
+def _same(partials: Partials) -> Partials:
+    return partials
 
 
 class PaneStore:
     """A synopsis in a vertex's state, or frequency counts beside it (another ``structure``, whose ``groups`` have a
     value as their last column); layouts and signatures are those of all."""
 
-    def __init__(self, state: ShardState, groups: pa.Schema, structure: str = PANES) -> None:
-        self._state, self.groups, self._structure = state, groups, structure
+    def __init__(
+        self, state: ShardState, groups: pa.Schema, structure: str = PANES, made: Callable[[Partials], Partials] = _same
+    ) -> None:
+        """``made``: what becomes of partials before they are kept, alone or merged."""
+        self._state, self.groups, self._structure, self._kept = state, groups, structure, made
 
     @property
     def layouts(self) -> dict[int, Layout]:
@@ -140,6 +153,7 @@ class PaneStore:
     def append(self, partials: Partials, layout: int, grid: int) -> None:
         """Keep partials in order of panes as a chunk."""
         if len(partials.pane):
+            partials = self._kept(partials)
             base, last = int(partials.pane[0]), int(partials.pane[-1])
             rows = _rows(partials, base, grid)
             self._state.append(self._structure, rows, layout=layout, base=base, last=last, tier=0)
@@ -160,12 +174,25 @@ class PaneStore:
             if kept.any():
                 yield number, self._made([rows if kept.all() else rows.filter(pa.array(kept))], [base], grid)
 
+    def take(self, until: int) -> Iterator[tuple[int, Partials]]:
+        """Take out the panes that end before ``until``: those of each layout, folded, with its number. Cost: the chunks
+        that begin before."""
+        due = [c for c in self._state.list(self._structure) if c.meta["base"] < until]
+        gone = {id(c) for c in due}
+        self._state.keep(self._structure, lambda c: id(c) not in gone)
+        for number, layout in self.layouts.items() if due else ():
+            own = [c for c in due if c.meta["layout"] == number]
+            if own:
+                partials = self._partials(own, layout.grid).folded()
+                self.append(partials.after(until - 1), number, layout.grid)
+                yield number, partials.where(np.flatnonzero(partials.pane < until))
+
     def merge(self, until: int, longest: int) -> None:
         """Merge what is due, without panes that are not after ``until``; no chunk grows beyond an eighth of ``longest``
         (microseconds), so that what has left does not stay for long."""
         while due := self._due(longest):
             grid = self.layouts[due[0].meta["layout"]].grid
-            partials = self._partials(due, grid).after(until).folded()
+            partials = self._kept(self._partials(due, grid).after(until).folded())
             self._state.looked += sum(c.meta["n"] for c in due)
             if len(partials.pane) == 0:
                 self._state.replace(self._structure, due, None)
@@ -246,7 +273,7 @@ def _rows(partials: Partials, base: int, grid: int) -> pa.RecordBatch:
         argument, _, part = name.rpartition(".")
         told = part == "n" and bool((values == partials.n).all())
         told |= part == "high" and bool((values == partials.columns[f"{argument}.low"] >> 63).all())
-        told |= part.startswith("odd") and not values.any()
+        told |= part.startswith(("odd", "error", "cut")) and not values.any()
         if not told:
             columns[name] = _narrow(values) if part == "n" else pa.array(values)
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

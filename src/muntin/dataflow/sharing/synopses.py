@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from muntin.aggregates.approximate import sketch_of
 from muntin.aggregates.registry import described
 from muntin.core.spans import span_text
 from muntin.dataflow.graph import Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
@@ -25,7 +26,7 @@ from muntin.operators.reader import Reader
 from muntin.operators.source import Source
 from muntin.operators.synopsis import Synopsis, Window
 from muntin.operators.synopsis_fold import Argument
-from muntin.operators.synopsis_held import HOLISTIC, parts_of
+from muntin.operators.synopsis_held import parts_of, value_part
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import agg_text, spark_text
 from muntin.plan.catalog import Stream
@@ -36,9 +37,9 @@ from muntin.plan.windows import Range, Ticks
 
 T = TypeVar("T")
 
-FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"]) | HOLISTIC
-"""Aggregates that partials of panes, or frequency counts of values by pane, give exactly. (COUNT_IF and BOOL_AND are of
-them by another name.)"""
+FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"])
+"""Aggregates that partials of panes give exactly. (COUNT_IF and BOOL_AND are of them by another name.) Those over
+values are read from counts of these, and APPROX_* from sketches."""
 
 FINEST = 3_600
 """Panes that a window is cut into at most: windows whose common pane would be finer than that stay apart."""
@@ -68,6 +69,11 @@ class Candidate:
         """Equal for those that can read one synopsis, as far as their panes fit."""
         return self.stream.name, self.groups, self.shift, self.streams
 
+    @property
+    def sketched(self) -> bool:
+        """Whether an answer may be near."""
+        return any(map(sketch_of, self.aggs))
+
 
 def candidates(graph: Graph) -> list[Candidate]:
     """The sliding aggregates of a graph that a synopsis of panes could answer."""
@@ -91,7 +97,7 @@ def _candidate(graph: Graph, number: int) -> Candidate | None:
     columns = dict(source.columns)
     groups = tuple(_over_stream(e, columns) for _, e in v.op.groups)
     aggs = tuple(replace(a, arg=None if a.arg is None else _over_stream(a.arg, columns)) for _, a in v.op.aggs)
-    if _route(len(groups)) != edge.route or not all(map(_exact, aggs)):
+    if _route(len(groups)) != edge.route or not all(map(_given, aggs)):
         return None
     computed = [*groups, *(a.arg for a in aggs if a.arg is not None), source.keep]
     if any(map(any_may_fail, computed)):  # for rows that the query leaves out it must not fail
@@ -131,15 +137,15 @@ def _hinted(graph: Graph, number: int) -> bool:
     return any(o.memory is not None or o.strategy in ("nt", "direct") or o.periods == "flexible" for o in options)
 
 
-def _exact(agg: Agg) -> bool:
-    """Whether partials give the aggregate exactly."""
-    if agg.fn not in FUNCTIONS or described(agg).fn != agg.base:
+def _given(agg: Agg) -> bool:
+    """Whether partials, or values by pane, give the aggregate as it should be."""
+    if described(agg).fn != agg.base or not (agg.fn in FUNCTIONS or value_part(agg)):
         return False
     t = pa.null() if agg.arg is None else agg.arg.type
     match agg.fn:
         case "count":
             return True
-        case fn if fn in HOLISTIC:
+        case _ if value_part(agg):
             return not pa.types.is_nested(t)
         case "min" | "max":
             temporal = pa.types.is_temporal(t) and not pa.types.is_interval(t) and not pa.types.is_time(t)
@@ -159,14 +165,15 @@ def _route(groups: int) -> Route:
 
 
 def sharing_groups(graph: Graph) -> list[list[Candidate]]:
-    """The candidates that read one synopsis together: at least two, or those that did before."""
+    """The candidates that read one synopsis together: at least two, those that did before, or one that asks for a
+    sketch."""
     stays = {id: inside for plan in graph.plans for id, inside in plan.sharing}
     by_key: dict[object, list[Candidate]] = {}
     for c in candidates(graph):
         if stays.get(c.id) is not False:
             by_key.setdefault(c.key, []).append(c)
     found = [_fitting(own, stays) for own in by_key.values()]
-    return [own for own in found if len(own) > 1 or any(stays.get(c.id) for c in own)]
+    return [own for own in found if len(own) > 1 or any(stays.get(c.id) or c.sketched for c in own)]
 
 
 def _fitting(own: Sequence[Candidate], stays: Mapping[str, bool]) -> list[Candidate]:
@@ -223,6 +230,8 @@ class _Made:
     def words(self, graph: Graph) -> str:
         """What is spared."""
         count, rows = len(self.own), span_text(max(c.length for c in self.own))
+        if count == 1:
+            return f"sketches of panes of {span_text(self.grid)} instead of the values in its window ({rows})"
         return (
             f"one synopsis of panes of {span_text(self.grid)} for {count} sliding aggregates with "
             f"{len({(c.length, c.slide) for c in self.own})} windows and {len(self.op.predicates)} predicates: "
