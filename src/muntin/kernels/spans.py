@@ -215,3 +215,28 @@ def earlier(rows, first, count, exp, c_exp, exps, at):  # type: ignore[no-untype
         for m in range(n):
             exps[place + m] = min(mine, c_exp[begin + m])
         place += n
+
+
+@kernel(nb.void(I64, I32, I32, MI64), cache=True)
+def count_spans(origins, rows, count, counts):  # type: ignore[no-untyped-def]
+    """Add to ``counts``, by origin, how many partners spans have; row r of those that probed is ``origins[r]``."""
+    for k in range(len(rows)):
+        counts[origins[rows[k]]] += count[k]
+
+
+@kernel(nb.void(I64, I32, I32, I32, I64, I64, nb.int64, MI64, MI64, MI64, MI64, MI64, MI64), cache=True)
+def place_spans(  # type: ignore[no-untyped-def]
+    origins, rows, first, count, c_start, c_exp, chunk, places, origin, chunks, row, start, exp
+):
+    """Write the partners of spans where ``places`` says for their origin, and move that on: origin, number of the
+    chunk, row in it, start and expiry."""
+    for k in range(len(rows)):
+        o = origins[rows[k]]
+        place, begin = nb.uintp(places[o]), nb.uintp(first[k])
+        for m in range(nb.uintp(count[k])):
+            origin[place + m] = o
+            chunks[place + m] = chunk
+            row[place + m] = nb.int64(begin + m)
+            start[place + m] = c_start[begin + m]
+            exp[place + m] = c_exp[begin + m]
+        places[o] += count[k]

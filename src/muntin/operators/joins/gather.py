@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
+from muntin.kernels.gathering import reordered
 from muntin.operators.context import Context
 from muntin.operators.joins.indexed_window import OpenChunk
 from muntin.state.window_rows import WEIGHT, int64s
@@ -39,12 +40,13 @@ def gather(refs: Refs, window: Sequence[OpenChunk], names: Sequence[str]) -> pa.
     numbers = np.flatnonzero(np.bincount(refs.chunk, minlength=len(window)))
     if len(numbers) < 2:
         chunk = window[int(numbers[0]) if len(numbers) else 0]
-        return chunk.rows.select(list(names)).take(pa.array(refs.row))
+        return reordered(chunk.rows.select(list(names)), refs.row)
     base = np.zeros(len(window), np.int64)
     base[numbers] = np.cumsum([0, *(window[int(c)].meta["n"] for c in numbers[:-1])])
     table = pa.Table.from_batches([window[int(c)].rows.select(list(names)) for c in numbers])
     if len(table) <= len(refs.row):  # finding each row's chunk would cost more than putting them together
         table = table.combine_chunks()
+        return reordered(table.to_batches()[0], base[refs.chunk] + refs.row)
     return table.take(pa.array(base[refs.chunk] + refs.row)).combine_chunks().to_batches()[0]
 
 

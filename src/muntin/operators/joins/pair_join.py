@@ -96,15 +96,16 @@ def pair_join(
 ) -> list[Batch]:
     """The results of this step, at most one batch."""
     met: list[Met] = []
-    room = Room(windows, ctx)
+    room, total = Room(windows, ctx), 0
     for i in (0, 1):
-        tried, before = 0, len(met)
+        tried, before = 0, total
         for origins in _origins(i, windows, ctx):
             tried += int(origins.rows.sum())
             for pairs in _probed(i, origins, ctx, room):
                 met.append(pairs)
-                room.check(sum(map(len, met)))
-        monitor.hop(frozenset([i]), 1 - i, tried, sum(map(len, met[before:])))
+                total += len(pairs)
+                room.check(total)
+        monitor.hop(frozenset([i]), 1 - i, tried, total - before)
     monitor.state.looked += room.looked
     if not met:
         return []

@@ -44,11 +44,11 @@ class Room:
         self.looked += int(pairs[2])
         return pairs
 
-    def spans(self, find: Callable[[int], Spans]) -> Spans:
+    def spans(self, find: Callable[[int], Spans], before: int = 0) -> Spans:
         """As ``found``, of a probe that gives spans."""
         found = find(self.most)
-        if found.pairs > self.most:
-            self.check(found.pairs)
+        if before + found.pairs > self.most:
+            self.check(before + found.pairs)
             found = find(self.most)
         self.looked += found.looked
         return found

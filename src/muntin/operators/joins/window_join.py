@@ -13,7 +13,7 @@ Cost: work proportional to the new rows, their bucket mates and the results, tim
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
 from muntin.kernels.hashing import buffer_values, exact, hash_columns
-from muntin.kernels.joining import extend, probe
+from muntin.kernels.joining import extend
 from muntin.kernels.keys import columns_equal
+from muntin.kernels.spans import Spans, count_spans, place_spans, probe_spans
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
 from muntin.operators.joins.harvest import Reading
 from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
-from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, let_go, store_rows
+from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, Side, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import pair_join
@@ -39,7 +40,7 @@ from muntin.operators.operator import Described, Show
 from muntin.operators.structures import INDEXED
 from muntin.plan.patterns import Pattern
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, int64s
+from muntin.state.window_rows import EXP, START
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,11 @@ def _combinations(
     results: list[Batch] = []
     room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
-        refs = _new_combinations(i, order, windows, ctx, monitor, room)
-        if refs is not None:
-            room.check(sum(map(len, results)) + len(refs[0].row))
-            names = [[*s.names, START, EXP] for s in schemas]
-            gathered = [gather(r, w, n) for r, w, n in zip(refs, windows, names, strict=True)]
-            start = np.maximum.reduce([int64s(g, START) for g in gathered])
-            exp = np.minimum.reduce([int64s(g, EXP) for g in gathered])
+        found = _new_combinations(i, order, windows, ctx, monitor, room)
+        if found is not None:
+            refs, start, exp = found
+            room.check(sum(map(len, results)) + len(start))
+            gathered = [gather(r, w, s.names) for r, w, s in zip(refs, windows, schemas, strict=True)]
             sign = product(list(zip(windows, refs, strict=True)))
             results.append(_emit(gathered, start, exp, sign, schemas, op))
     monitor.state.looked += room.looked
@@ -157,31 +156,51 @@ def _combinations(
 
 def _new_combinations(
     i: int, order: tuple[int, ...], windows: list[list[OpenChunk]], ctx: Context, monitor: JoinMonitor, room: Room
-) -> list[Refs] | None:
-    """The combinations whose part of input i starts now: rows by input, aligned; None if there are none."""
+) -> tuple[list[Refs], Ints, Ints] | None:
+    """The combinations whose part of input i starts now: rows by input, aligned, and when they start and end; None if
+    there are none."""
     new = starting(windows[i], ctx, (HASH, START, EXP))
     if new is None:
         return None
     fresh = Fresh(new[0], *new[1])
     parts: dict[int, Refs] = {}
     origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
-    probing = np.arange(len(fresh.start))  # origins that have found partners in every window so far
+    probing = origin  # those that have found partners in every window so far
     for j in order:
-        begin, found, f_start, f_exp = _candidates(
+        found = _candidates(
             fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j], room,
             None if ctx.harvest is None else ctx.harvest.reading(i, j, fresh.start[probing]),
         )  # fmt: skip
-        monitor.hop(frozenset([i, *parts]), j, len(probing), len(f_start))
-        left, right = extend((origin, start, exp), (begin, f_start, f_exp))
+        monitor.hop(frozenset([i, *parts]), j, len(probing), len(found.start))
+        if parts:
+            left, right = extend((origin, start, exp), (found.begin, found.start, found.exp))
+            found = found.take(right)
+        else:  # a candidate is one for its validity and its origin's meet
+            left = found.origin
         room.check(len(left))
         if len(left) == 0:
             return None
         parts = {k: r.take(left) for k, r in parts.items()}
-        parts[j] = found.take(right)
-        origin, start, exp = origin[left], np.maximum(start[left], f_start[right]), np.minimum(exp[left], f_exp[right])
+        parts[j] = found.refs
+        origin, start, exp = origin[left], np.maximum(start[left], found.start), np.minimum(exp[left], found.exp)
         probing = np.flatnonzero(np.bincount(origin, minlength=len(fresh.start)))
     parts[i] = fresh.refs.take(origin)
-    return [parts[j] for j in range(len(windows))]
+    return [parts[j] for j in range(len(windows))], start, exp
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Partners of origins in one window, in order of ``origin``: those of o at ``[begin[o], begin[o + 1])``."""
+
+    begin: Ints
+    origin: Ints
+    refs: Refs
+    start: Ints
+    exp: Ints
+
+    def take(self, index: Ints) -> Candidates:
+        """Those at ``index``; where origins begin is no longer true."""
+        return replace(self, refs=self.refs.take(index), start=self.start[index], exp=self.exp[index])
 
 
 def _candidates(
@@ -192,38 +211,36 @@ def _candidates(
     fifo: bool,
     room: Room,
     reading: Reading | None = None,
-) -> tuple[Ints, Refs, Ints, Ints]:
-    """Partners of the ``probing`` origins in one window: (begin by origin, rows, start, exp), sorted by origin."""
-    side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
-    lowest = int(side[1].min())
-    origins, refs, exps = [], [], []
-    starts: list[Ints] = []
+) -> Candidates:
+    """Partners of the ``probing`` origins in one window."""
+    n = len(fresh.start)
+    side = (fresh.hash, fresh.start, fresh.exp)
+    if len(probing) < n:
+        side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
+    lowest, total = int(side[1].min()), 0
+    found: list[tuple[int, Side, Spans]] = []
+    counts = np.zeros(n, np.int64)
     for number, chunk in enumerate(window):
         if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
             continue
         if reading is not None and not reading.wants(chunk.meta):
             continue
         other = chunk.probe_side()
-        find = partial(probe, side, other, chunk.directory(), limit, fifo)
-        left, right, looked = room.found(find, before=sum(len(s) for s in starts))
+        find = partial(probe_spans, side, other, chunk.directory(), limit, fifo, gone=chunk.meta["max_exp"])
+        spans = room.spans(find, before=total)
         if reading is not None:
-            reading.gave(int(looked), len(left))
-        origins.append(probing[left])
-        refs.append(Refs(np.full(len(right), number, np.int64), right.astype(np.int64)))
-        starts.append(other[1][right])
-        exps.append(other[2][right])
-    n = len(fresh.start)
-    if not refs:
-        none = np.empty(0, np.int64)
-        return np.zeros(n + 1, np.int64), Refs(none, none), none, none
-    by, all_refs = np.concatenate(origins), Refs.concat(refs)
-    start, exp = np.concatenate(starts), np.concatenate(exps)
-    if len(refs) > 1:
-        order = np.argsort(by, kind="stable")
-        by, all_refs, start, exp = by[order], all_refs.take(order), start[order], exp[order]
+            reading.gave(spans.looked, spans.pairs)
+        count_spans(probing, spans.rows, spans.count, counts)
+        found.append((number, other, spans))
+        total += spans.pairs
     begin = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(by, minlength=n), out=begin[1:])
-    return begin, all_refs, start, exp
+    np.cumsum(counts, out=begin[1:])
+    places = begin[:-1].copy()
+    origin, chunk_of, row, start, exp = (np.empty(total, np.int64) for _ in range(5))
+    for number, (_, c_start, c_exp), s in found:
+        args = probing, s.rows, s.first, s.count, c_start, c_exp, number
+        place_spans(*args, places, origin, chunk_of, row, start, exp)
+    return Candidates(begin, origin, Refs(chunk_of, row), start, exp)
 
 
 def _emit(
