@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pages
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -24,7 +25,17 @@ def results(name: str, where: Path) -> list[dict[str, Any]]:
     done = subprocess.run(job, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     files = sorted((where / name / "out").glob("batch=*/part-*"))
-    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    lines = [line for path in files for line in path.read_text().splitlines()]
+    assert set(shown(name)) <= set(lines), "what the page shows is there"
+    return [json.loads(line) for line in lines]
+
+
+def shown(name: str) -> list[str]:
+    """Rows that the page of the programs shows of one."""
+    blocks = pages.blocks((pages.DOCS / "programs.md").read_text())
+    at = next(i for i, b in enumerate(blocks) if f'"{name}/feed.py"' in b.info)
+    assert blocks[at + 1].info == "text"
+    return blocks[at + 1].body.splitlines()
 
 
 def test_alerts_go_by_the_threshold_of_their_time(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import filterwarnings
 
 from muntin.cli.failures import CONTEXT
 from muntin.cli.job import Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
@@ -28,9 +29,9 @@ _TABLE_RULES = {"ts", "slack", "idle_after", "ts_unit", "key", "feed"}
 
 def open_session(part: SessionPart, spark: Any = None) -> Session:
     """A session over an embedded Spark (or over ``spark``), as ``[session]`` says."""
+    spark = embedded_spark(part) if spark is None else spark
     from muntin.session import Session
 
-    spark = embedded_spark(part) if spark is None else spark
     given: dict[str, Any] = {} if part.shards is None else {"shards": part.shards}
     given |= {"partitions": part.partitions, "tau": part.tau, "budget": part.budget, "schedule": part.schedule}
     given |= {} if part.shed is None else {"shed": part.shed}
@@ -39,6 +40,8 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
 
 def embedded_spark(part: SessionPart) -> Any:
     """An embedded Spark that keeps its log to errors; ``--debug`` lets it say all that it usually says."""
+    if not CONTEXT.debug:  # Spark's own word on a pandas that it takes all the same
+        filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     from muntin.session import local_spark
 
     config = {key: _text(value) for key, value in part.conf.items()}
