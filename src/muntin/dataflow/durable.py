@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from typing import Literal as OneOf
 
@@ -133,6 +134,11 @@ class Asked:
     bound: BoundQuery
     plan: Callable[[Places, Statistics], QueryPlan]
 
+    @cached_property
+    def question(self) -> str:
+        """The id of what it asks (``question_of``)."""
+        return question_of(self.bound)
+
 
 @dataclass(frozen=True)
 class TakenUp:
@@ -225,7 +231,7 @@ def _going_on(
     """The plan of a query that goes on, and a word to its user ("" for none); None where it begins anew, as a changed
     one may under "refill". ``there``: vertices with state that the checkpoint has."""
     new = _new(plan, there)
-    if old.question == question_of(asked.bound):
+    if old.question == asked.question:
         if new:
             return _stored(name, plan, old), "goes on with its plan as it was stored: the new one would begin anew"
         return _stored(name, plan, old) if _shares(old) else plan, ""
@@ -322,7 +328,7 @@ def _durable(
             vertices[id] = replace(old, level=holder.level, places=where, words=words, inside=note.vertex)
     queries = {}
     for name, plan in plans.items():
-        held, question = before.queries.get(name) if before else None, question_of(asked[name].bound)
+        held, question = before.queries.get(name) if before else None, asked[name].question
         begun = held.since if held is not None and held.question == question else start.batch
         queries[name] = DurableQuery(
             asked[name].bound.text, _options(plan), question, plan.id,

@@ -18,7 +18,12 @@ def plan_query(query: BoundQuery, places: Places | None = None, known: Statistic
 
     Raises UnsupportedError for what this version cannot run.
     """
-    return lower(optimize(settled(query, known), known).query, places, known)
+    return lower(optimized(query, known), places, known)
+
+
+def optimized(query: BoundQuery, known: Statistics | None = None) -> BoundQuery:
+    """The query as it is lowered, its strategy named."""
+    return optimize(settled(query, known), known).query
 
 
 def plan_queries(queries: Iterable[BoundQuery], schedule: str | None = None) -> list[QueryPlan]:

@@ -16,7 +16,7 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import Asked, OnChange
 from muntin.dataflow.explain import Form
 from muntin.dataflow.graph import QueryPlan
-from muntin.dataflow.planner import plan_query
+from muntin.dataflow.planner import optimized, plan_as_written
 from muntin.engine.answer import present_answer
 from muntin.engine.meter import Meter
 from muntin.engine.stretching import why_not
@@ -49,6 +49,7 @@ class Query:
         self.run: Run | None = None
         self.tally: Tally | None = None
         self._physical: QueryPlan | None = None
+        self._best: BoundQuery | None = None
 
     @property
     def physical(self) -> QueryPlan:
@@ -59,7 +60,7 @@ class Query:
 
     def take(self, bound: BoundQuery) -> None:
         """Ask the same text of other streams and tables; a run under way goes on as it was."""
-        self.bound, self._physical = bound, None
+        self.bound, self._physical, self._best = bound, None, None
 
     @property
     def frames(self) -> Mapping[str, DataFrame]:
@@ -73,12 +74,20 @@ class Query:
 
     def plan(self, places: Places, known: Statistics | None = None) -> QueryPlan:
         """The planned query where some vertices already have their places, and statistics are known."""
-        plan = plan_query(self.bound, places, known)
+        plan = plan_as_written(self._optimized(known or Statistics()), places, known)
         if plan.options.periods == "flexible" and (reason := why_not(plan)) is not None:
             if self.session.periods == "flexible":
                 return replace(plan, options=replace(plan.options, periods="exact"), functions=self._functions())
             raise ConfigError(f"query {self.name!r}: its period cannot be flexible, since {reason}; leave out periods")
         return replace(plan, functions=self._functions())
+
+    def _optimized(self, known: Statistics) -> BoundQuery:
+        """The query without what costs; remembered, since it is planned for itself and again beside others."""
+        if known != Statistics():
+            return optimized(self.bound, known)
+        if self._best is None:
+            self._best = optimized(self.bound)
+        return self._best
 
     def _functions(self) -> tuple[tuple[str, Evaluate], ...]:
         """The user-defined aggregates that the query calls."""

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.core.errors import ConfigError
 from muntin.core.version import VERSION
 from muntin.dataflow.builder import Places
-from muntin.dataflow.durable import Asked, DurablePlan, DurableQuery, question_of, take_up
+from muntin.dataflow.durable import Asked, DurablePlan, DurableQuery, take_up
 from muntin.dataflow.graph import QueryPlan
 from muntin.optimizer.statistics import Statistics
 from muntin.spark import files
@@ -97,7 +97,7 @@ def settled_as(asked: Asked, name: str, base: str) -> Settled:
     own = files.join(base, asked.plan(Places(), Statistics()).signature)
     others = (files.join(base, n) for n in files.names(base) if _SIGNATURE.fullmatch(n))
     for where in (own, *(d for d in others if d != own)):
-        stored = _plan_of(where, question_of(asked.bound))
+        stored = _plan_of(where, asked.question)
         if stored is not None:
             before, query = stored
             taken = take_up(replace(before, queries={name: query}), {name: asked}, before.batch, VERSION)
