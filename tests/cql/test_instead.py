@@ -21,7 +21,8 @@ ONE = "FROM flights [NOW]"
     [
         (f"SELECT day + INTERVAL 1 DAY AS x {ONE}", "day", "CAST(... AS TIMESTAMP)"),
         (f"SELECT day - day AS x {ONE}", "day", "CAST(... AS TIMESTAMP) around both"),
-        (f"SELECT day + 1 AS x {ONE}", "day", "CAST(... AS TIMESTAMP) + INTERVAL 1 DAY"),
+        (f"SELECT day + 1.5 AS x {ONE}", "day", "CAST(n AS INT)"),
+        (f"SELECT day - day AS x {ONE}", "day", "DATEDIFF(a, b)"),
         (f"SELECT INTERVAL 1 MONTH AS x {ONE}", "MONTH", "as in t + INTERVAL 1 MONTH"),
         (f"SELECT ts {ONE} WHERE ts - ts < INTERVAL 2 YEARS", "YEARS", "365 DAYS"),
         (f"SELECT delay + INTERVAL 1 MONTH AS x {ONE}", "delay", "to a date or a timestamp, not to flights.delay"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest_spark import Feed, events
 
@@ -135,3 +137,21 @@ def test_decimals_are_compared_exactly_where_spark_rounds(spark: Any) -> None:
         assert set(found["k"].to_pylist()) == expected, condition
     average = session.sql("Istream(SELECT AVG(d) AS a FROM a [RANGE 1 SECOND])").to_df()
     assert average.schema["a"].dataType.simpleString() == "decimal(38,14)"
+
+
+def test_nanoseconds_of_parquet_are_refused_with_a_way(spark: Any, tmp_path: Path) -> None:
+    """Spark has no such type; as numbers it reads them, and microseconds are made of those."""
+    times = pa.array([1_500_000_123, 2_000_000_999], pa.timestamp("ns", "UTC"))
+    pq.write_table(pa.table({"ts": times, "v": [1, 2]}), tmp_path / "n.parquet")
+    for read in (read_batch, read_stream):
+        with pytest.raises(ConfigError, match=r"nanosAsLong to true .* timestamp_micros\(ts div 1000\)"):
+            read(spark, "parquet", str(tmp_path))
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    try:
+        df = read_batch(spark, "parquet", str(tmp_path)).selectExpr("v", "timestamp_micros(ts div 1000) AS ts")
+        assert [r.ts.microsecond for r in df.orderBy("ts").collect()] == [500_000, 0]
+        session = Session(spark, shards=1)
+        session.stream("s", df)
+        assert session.sql("SELECT v FROM s [NOW]").to_df().count() == 4
+    finally:
+        spark.conf.unset("spark.sql.legacy.parquet.nanosAsLong")

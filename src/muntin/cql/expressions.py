@@ -157,7 +157,8 @@ class ExprBinder:
         if kind is exp.Add and (months := literals.months(node.this)) is not None:
             return add_months(self.bind(node.expression), months)
         if kind in _ARITHMETIC:
-            return arithmetic(_ARITHMETIC[kind], self.bind(node.this), self.bind(node.expression))
+            a, b = self.bind(node.this), self.bind(node.expression)
+            return _days(kind, a, b) or arithmetic(_ARITHMETIC[kind], a, b)
         if kind in _FUNCTIONS:
             return self._function(node)
         match node:
@@ -389,6 +390,15 @@ class ExprBinder:
             )
         what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
         return place.unsupported(f"{what} is not supported. Functions: {', '.join(functions.NAMES)}")
+
+
+def _days(kind: type[exp.Expr], a: Expr, b: Expr) -> Expr | None:
+    """``d + n``, ``n + d`` and ``d - n``: a date some days on, as DATE_ADD and DATE_SUB have it; None for others."""
+    if kind is exp.Add and family(b.type) == "date":
+        a, b = b, a
+    if kind not in (exp.Add, exp.Sub) or family(a.type) != "date" or not pa.types.is_integer(b.type):
+        return None
+    return functions.build("date_add" if kind is exp.Add else "date_sub", [a, b])
 
 
 def _literal(node: exp.Expr) -> Literal:

@@ -109,9 +109,11 @@ def _time_arithmetic(fn: str, a: Expr, b: Expr) -> Expr:
     hint = "supported are timestamp + INTERVAL, timestamp - INTERVAL and timestamp - timestamp"
     kinds = {family(a.type), family(b.type)}
     if kinds == {"date", "duration"} or kinds == {"date"}:
-        hint = "a date is no instant: write CAST(... AS TIMESTAMP)" + (" around both" if kinds == {"date"} else "")
+        hint = "a date is no instant: write CAST(... AS TIMESTAMP)" + (
+            " around both, or DATEDIFF(a, b) for whole days" if kinds == {"date"} else "; for whole days DATE_ADD(d, 3)"
+        )
     elif kinds == {"date", "number"}:
-        hint = "write CAST(... AS TIMESTAMP) + INTERVAL 1 DAY"
+        hint = "DATE_ADD(d, n) and d + n take whole days, as INT: write CAST(n AS INT)"
     elif "number" in kinds:
         hint = "a number has no unit of time: beside a number write a plain number instead of INTERVAL"
     raise TypeClash(f"cannot compute {describe(a)} {_SIGNS[fn]} {describe(b)}: {hint}")

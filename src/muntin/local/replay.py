@@ -17,11 +17,11 @@ from muntin.core.calendar import nominal
 from muntin.core.schema import Schema
 from muntin.core.time import ALWAYS, instant_text
 from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.engine.gaps import MANY, answers_nothing
 from muntin.engine.losses import Losses
 from muntin.local.ordering import Ordered, together
 from muntin.local.readers import Input, whole
 from muntin.local.runtime import LocalPipeline
-from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import columns_of
@@ -48,7 +48,7 @@ class Replay:
         total = sum(part.rows for o in ordered for part in o.given.parts)
         batch = {s.name: table_feed(s, *self.inputs[s.name]) for s in pipeline.graph.streams if s.static}
         done = 0
-        told = not _answers_nothing(self.plan)
+        told = not answers_nothing(self.plan)
         before: dict[str, int] = {}
         for step, until in together(ordered):
             for name, chunk in step.items():
@@ -86,16 +86,6 @@ def read_columns(stream: Stream, graph: Graph) -> list[str]:
             for e in (vertex.op.keep, *(e for _, e in vertex.op.columns)):
                 names |= {column.name for column in columns_of(e)}
     return [name for name in stream.schema.names if name in names]
-
-
-MANY = 100_000
-"""So many empty answers in a row are told of."""
-
-
-def _answers_nothing(plan: QueryPlan) -> bool:
-    """Whether the query gives an answer at each evaluation instant, over empty windows too."""
-    aggregates = (v.op for v in plan.vertices if isinstance(v.op, GroupAggregate))
-    return plan.ticks is not None and any(op.emit == "snapshots" and not op.groups for op in aggregates)
 
 
 def _tell_gap(name: str, ts: NDArray[np.int64], plan: QueryPlan) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import largest
 from muntin.dataflow.durable import Since
-from muntin.dataflow.graph import Graph
+from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.engine.clocks import Times
+from muntin.engine.gaps import gaps
 from muntin.engine.losses import lost_text
 from muntin.engine.pace import LEAST
 from muntin.spark.counts import SHARD, Report, VertexCounts, since_then, summed
@@ -248,8 +249,12 @@ def _lost(before: Mapping[str, tuple[int, int]], queries: Iterable[Metrics]) -> 
     return {stream: (bad[stream], late[stream]) for stream in bad}
 
 
-def report_to_log(metrics: RunMetrics) -> None:
-    """One INFO line per query and batch; a warning for each stream of which nothing was kept."""
+def report_to_log(metrics: RunMetrics, plans: Mapping[str, QueryPlan] | None = None) -> None:
+    """One INFO line per query and batch; a warning for each stream of which nothing was kept, and for each query
+    (``plans``: by name) that gave very many answers of empty windows."""
+    counts = {name: (m.results, m.rows) for name, m in metrics.queries.items()}
+    for name, words in gaps(plans or {}, counts).items():
+        log.warning("batch %d query %s: %s", metrics.batch, name, words)
     for name, m in metrics.queries.items():
         for stream, (bad, late) in m.lost.items():
             log.warning("batch %d query %s: %s", m.batch, name, lost_text(stream, bad, late))

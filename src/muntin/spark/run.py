@@ -395,7 +395,7 @@ class Run:
         self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
-        report_to_log(self._metrics)
+        report_to_log(self._metrics, made.job.queries)
         if batch_id % COLLECT_EVERY == 0:
             store.collect(self.query_id, made.spec.levels, made.spec.retain, batch_id)
         for seen in self._seen:

@@ -88,4 +88,9 @@ def read_stream(
 def _refused(verb: str, format: str, path: str | None, e: Exception) -> str:
     told = str(getattr(e, "java_exception", e)).strip()
     reason = told.splitlines()[0] if told else type(e).__name__
+    if "TIMESTAMP(NANOS" in reason:
+        reason += (
+            ". These are nanoseconds: set spark.sql.legacy.parquet.nanosAsLong to true (conf under [session]), which "
+            "makes BIGINT of them, and take a column timestamp_micros(ts div 1000) (columns of the stream) for time"
+        )
     return f"Spark cannot {verb} {format}{f' {path!r}' if path else ''}: {reason}"

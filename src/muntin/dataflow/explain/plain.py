@@ -14,6 +14,7 @@ def to_plain(record: Explained) -> dict[str, Any]:
     return {
         "query": record.query.text.strip(),
         "options": asdict(record.query.options),
+        "notes": [note.text for note in record.query.notes],
         "logical": [_line(x) for x in record.logical],
         "rules": [{"rule": s.rule, "cost": s.cost} for s in record.optimized.steps],
         "optimized": [_line(x) for x in record.rewritten],

@@ -14,6 +14,7 @@ from muntin.optimizer.shedding import scans
 
 def query_lines(record: Explained) -> Iterator[str]:
     """A query: the plan as written, the rules that fired, the plan that they made, its graph."""
+    yield from (f"Note: {note.text}" for note in record.query.notes)
     yield "Logical plan"
     yield from _plain_lines(record.logical)
     steps = record.optimized.steps
