@@ -95,9 +95,10 @@ class DurablePlan:
 
     def readable(self) -> Iterator[QueryPlan]:
         """The plans of its queries; of another release's, those that this one can read."""
-        yield from self.named().values()
+        yield from self.named.values()
 
-    def named(self) -> dict[str, QueryPlan]:
+    @cached_property
+    def named(self) -> Mapping[str, QueryPlan]:
         """The same by name."""
         found = {}
         for name, query in self.queries.items():

@@ -67,7 +67,7 @@ class Running:
     @staticmethod
     def of(plan: DurablePlan) -> Running:
         """Those that this release can read."""
-        plans = plan.named()
+        plans = dict(plan.named)
         return Running(plans, shared_graph(list(plans.values())))
 
     @cached_property

@@ -18,7 +18,7 @@ from muntin.plan.catalog import Catalog
 from muntin.plan.windows import QueryOptions
 from muntin.session.engines import Answer, Engine, by_duckdb, by_spark, quoting
 from muntin.spark import files
-from muntin.spark.checkpoint import Checkpoint, progress_of, read_checkpoint
+from muntin.spark.checkpoint import Checkpoint, read_checkpoint
 from muntin.spark.durable_file import read_plans
 from muntin.spark.readers import holding
 from muntin.spark.snapshots import reading_anew, snapshot_of
@@ -93,15 +93,20 @@ class _Versions:
     found: Checkpoint
     plans: Sequence[DurablePlan]
     ran: DurablePlan
+    last: int = -1
+    """The last committed batch that is known of."""
 
     def newest(self) -> int:
-        """The last committed batch."""
-        return progress_of(self.found.path).next_batch - 1
+        """The last committed batch. Cost: a look at a file."""
+        last = max(self.last, self.found.next_batch - 1)
+        while files.is_file(files.join(self.found.path, "commits", str(last + 1))):
+            last += 1
+        self.last = last
+        return last
 
     def open(self, vertices: Collection[str]) -> Snapshot | None:
         """Some vertices after it. Raises CollectedError where other queries run by now."""
-        now = self.newest()
-        if now != self.found.next_batch - 1:
+        if self.newest() != self.found.next_batch - 1:
             self.found, self.plans = read_checkpoint(self.found.path), read_plans(self.found.path)
             if newest_before(self.plans, self.found.next_batch) != self.ran:
                 raise CollectedError("other queries run by now: what they hold is read anew")

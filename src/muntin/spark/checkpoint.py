@@ -30,7 +30,7 @@ class Checkpoint:
     @property
     def next_batch(self) -> int:
         """The batch that a restart runs first: the one after the last committed, planned already or not."""
-        return _next_batch(self.planned, self.committed)
+        return self.planned if self.planned > self.committed else self.committed + 1
 
     @property
     def store(self) -> str:
@@ -90,15 +90,6 @@ class Progress:
     query_id: str | None
     planned: int
     committed: int
-
-    @property
-    def next_batch(self) -> int:
-        """As ``Checkpoint.next_batch``."""
-        return _next_batch(self.planned, self.committed)
-
-
-def _next_batch(planned: int, committed: int) -> int:
-    return planned if planned > committed else committed + 1
 
 
 def progress_of(path: str) -> Progress:

@@ -82,6 +82,13 @@ def names(path: str) -> list[str]:
     return sorted(f.base_name for f in found)
 
 
+def is_file(path: str) -> bool:
+    """Whether there is a file. Raises StoreError when that cannot be told."""
+    system, inside = resolve(path)
+    with reading(path, WHAT):
+        return bool(system.get_file_info(inside).type == fs.FileType.File)
+
+
 def delete(path: str) -> None:
     """Delete a file; one that is not there is no error. Raises StoreError."""
     system, inside = resolve(path)
