@@ -29,6 +29,13 @@ CHANGES = [
     "SELECT DISTINCT k, j FROM A [RANGE 9 SECONDS]",
     "SELECT a.k, a.v FROM A [RANGE 9 SECONDS] a WHERE NOT EXISTS (SELECT 1 FROM B [RANGE 2 SECONDS] b WHERE b.k = a.k)",
     "SELECT a.k, b.j FROM A [RANGE 6 SECONDS] a LEFT JOIN B [RANGE 4 SECONDS] b ON a.k = b.k AND a.j = b.j",
+    "SELECT a.k, COUNT(*) AS n FROM A [RANGE 9 SECONDS] a, A [RANGE 6 SECONDS] b, B [RANGE 5 SECONDS] c "
+    "WHERE a.k = b.k AND b.j = c.j GROUP BY a.k",
+    "SELECT a.k, b.v FROM A [RANGE 9 SECONDS] a FULL JOIN B [RANGE 5 SECONDS] b ON a.k = b.k AND a.j = b.j",
+    "SELECT k FROM A [RANGE 9 SECONDS] INTERSECT SELECT k FROM B [RANGE 3 SECONDS]",
+    "SELECT COUNT(*) AS n FROM A [RANGE 9 SECONDS] WHERE v > (SELECT AVG(v) FROM B [RANGE 5 SECONDS])",
+    "SELECT k, ARG_MAX(v, j) AS a, QUANTILE(v, 0.9) AS q, SUM(DISTINCT j) AS d FROM A [RANGE 9 SECONDS] GROUP BY k",
+    "SELECT k, COUNT(*) AS n, MAX(v) AS m FROM A [PARTITION BY k ROWS 3] GROUP BY k",
     "SELECT MAX(n) AS m FROM (SELECT k, COUNT(*) AS n FROM A [RANGE 9 SECONDS] GROUP BY k)",
     "SELECT COUNT(*) AS n, MAX(k) AS m FROM A [ROWS 6]",
     "SELECT k, COUNT(*) AS n FROM A GROUP BY k",
@@ -105,7 +112,12 @@ def test_what_running_queries_show(seed: int) -> None:
             assert rows == run.expected(number, found.at), texts[number]
 
 
-@pytest.mark.parametrize("text", [*CHANGES, *WHOLE])
+EACH = [*CHANGES, *WHOLE]
+
+
+@pytest.mark.parametrize(
+    "text", [*EACH[::3], *(pytest.param(t, marks=pytest.mark.slow) for i, t in enumerate(EACH) if i % 3)]
+)
 def test_each_alone(text: str) -> None:
     run = Run([text], data(9)[:9], 2)
     found = run.ask("SELECT * FROM q0")

@@ -170,9 +170,8 @@ class _Evaluation:
         self._code_is_there(number)
         none = [Batch.empty(self.graph.vertices[e.vertex].schema, self.graph.vertices[e.vertex].signed)
                 for e in vertex.inputs]  # fmt: skip
-        everywhere = any(self._everywhere(e.vertex, e.route) for e in vertex.inputs)
         found = []
-        for state in self._states(vertex.id, everywhere):
+        for state in self._states(vertex.id, self._repeated(number)):
             part = vertex.op.current(none, state, self.at, self._context(number))
             if part is None:
                 return None
@@ -247,11 +246,12 @@ class _Evaluation:
 
     def _everywhere(self, number: int, route: Route) -> bool:
         """Whether every shard has all rows that come to it this way."""
-        if isinstance(route, Everywhere):
-            return True
-        return isinstance(route, Here) and any(
-            self._everywhere(e.vertex, e.route) for e in self.graph.vertices[number].inputs
-        )
+        return isinstance(route, Everywhere) or (isinstance(route, Here) and self._repeated(number))
+
+    def _repeated(self, number: int) -> bool:
+        """Whether every shard works out the same rows: a join of which one input is spread does not."""
+        inputs = self.graph.vertices[number].inputs
+        return bool(inputs) and all(self._everywhere(e.vertex, e.route) for e in inputs)
 
     def _states(self, id: str, everywhere: bool) -> Iterator[ShardState]:
         """Copies of the states of a vertex; one of them where all have the same rows."""
