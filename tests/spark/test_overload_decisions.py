@@ -76,9 +76,13 @@ def test_a_join_reads_parts_in_turn_then_the_best_and_drops_where_rows_cost_too_
     parts = found.current.harvest["v"]
     assert found.current.of("h") == {} and 3 in parts["1,0"] and len(parts["0,1"]) + len(parts["1,0"]) < PARTS
     assert 0.2 < found.current.fractions["h"] < 0.35 and 0.4 < found.answer("h") < 0.9
+    read = {key: n for key, n in counts.items() if key[2] in (0, 3)}  # 530 partners of 810
+    found.done(1, 1.0, 1.7, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 530}), {"v": read})
+    assert found.answer("h") == pytest.approx(530 / 810) and found.full("h", 530) == pytest.approx(810)
+    assert found.full("h", 0) == pytest.approx(810), "what was not found is missing all the same"
     found.pace = Pace(1.0, fraction=SMALLEST / 2)
     found.decide(2)
-    assert found.current.of("h")["a"] == pytest.approx(0.5**1.5, rel=0.2)  # results are work, too
+    assert 0.5**1.5 < found.current.of("h")["a"] < 0.5**0.75  # results are work, too
     shared = Overload(str(tmp_path / "b"), rules, Pace(1.0, fraction=0.5), _measured=Traffic({"h": 100}))
     shared.decide(0)  # its join is another query's, too
     assert shared.current.of("h") == {s: pytest.approx(0.5**1.5) for s in "ab"} and shared.current.harvest == {}

@@ -65,6 +65,16 @@ class Learned:
         found = (self.counts.get((i, j, k), (0.0, 0.0, 0.0)) for k in range(PARTS))
         return [n[which] / n[0] if n[0] else 0.0 for n in found]
 
+    def share_of(self, counts: Counts) -> tuple[int, float]:
+        """(partners that were found, partners that there were by what each part gave when it was last read) in a batch
+        of a join of two inputs."""
+        found = sum(n[2] for n in counts.values())
+        there = 0.0
+        for i in (0, 1):
+            rows = max((n[0] for key, n in counts.items() if key[0] == i), default=0)
+            there += rows * sum(self._each(i, 1 - i, 2))
+        return found, max(float(found), there)
+
     def problem(self) -> Problem:
         """The harvesting problem as measured; a row of window j is what a look into it costs on average."""
         m = range(self.inputs)

@@ -176,10 +176,11 @@ def add_up(
     since: Mapping[str, Since] | None = None,
     vertices: Mapping[str, VertexCounts] | None = None,
     shares: Mapping[str, float] | None = None,
+    fulls: Mapping[str, float] | None = None,
 ) -> RunMetrics:
     """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds; ``since``: by
     query name; ``vertices``: what the batch counted by vertex; ``shares``: by signature, the share of the answer that
-    was admitted (1 of those not named)."""
+    was admitted (1 of those not named); ``fulls``: by signature, how many results there were in all (none left out)."""
     whole = found.get(PIPELINE, Metrics(batch))
     filling = since or {}
     part = shares or {}
@@ -213,16 +214,18 @@ def add_up(
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
         vertices=since_then(base.vertices, vertices or {}),
-        given=_given(base.given, queries),
+        given=_given(base.given, queries, {n: (fulls or {}).get(s) for n, s in names.items()}),
         by_shard=_more_by_shard(base.by_shard, whole.by_shard),
     )
 
 
-def _given(before: Mapping[str, tuple[int, float]], queries: Mapping[str, Metrics]) -> dict[str, tuple[int, float]]:
+def _given(
+    before: Mapping[str, tuple[int, float]], queries: Mapping[str, Metrics], fulls: Mapping[str, float | None]
+) -> dict[str, tuple[int, float]]:
     found = {}
     for name, m in queries.items():
-        results, full = before.get(name, (0, 0.0))
-        found[name] = (results + m.results, full + m.results / max(m.share, LEAST))
+        (results, full), own = before.get(name, (0, 0.0)), fulls.get(name)
+        found[name] = (results + m.results, full + (m.results / max(m.share, LEAST) if own is None else own))
     return found
 
 

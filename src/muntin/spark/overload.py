@@ -20,7 +20,7 @@ from muntin.core.time import SECOND
 from muntin.dataflow.harvestable import harvestable
 from muntin.engine.boxes import Scanned, stream_shares
 from muntin.engine.harvesting import Learned, to_json
-from muntin.engine.pace import Load, Measured, Pace, shares
+from muntin.engine.pace import LEAST, Load, Measured, Pace, shares
 from muntin.operators.joins.harvest import PARTS, Counts
 from muntin.plan.windows import QueryOptions, Shed
 from muntin.spark import files
@@ -259,6 +259,8 @@ class Overload:
     current: Decision = field(default_factory=Decision)
     _measured: Traffic = field(default_factory=Traffic)
     _admitted: dict[str, Admitted] = field(default_factory=dict)
+    _harvests: dict[str, float] = field(default_factory=dict)
+    _there: dict[str, tuple[int, float]] = field(default_factory=dict)
     _before: float | None = None
 
     def resume(self, next_batch: int) -> None:
@@ -270,6 +272,7 @@ class Overload:
     def decide(self, batch: int) -> None:
         """Before the tasks of a batch run: what was decided for it already, else by what was measured so far."""
         kept = read_decision(self.store, batch)
+        self._there = {}
         if kept is None:
             kept = Decision() if self.pace is None else self._decided(batch, self.pace)
             write_decision(self.store, batch, kept)
@@ -298,6 +301,7 @@ class Overload:
             setting = learned[id].setting(fraction, explored)
             setting = replace(setting, work=max(SMALLEST, setting.work))
             harvest[id] = to_json(setting.parts)
+            self._harvests |= dict.fromkeys(join.users, setting.share)
             for user in join.users:
                 answers[user] *= setting.share
                 done[user] = max(done.get(user, 0.0), setting.work)
@@ -323,18 +327,30 @@ class Overload:
         return dict(zip(self.policies, found, strict=True))
 
     def answer(self, signature: str) -> float:
-        """The share of a query's answer that the batch is estimated to give."""
+        """The share of a query's answer that the batch is estimated to give: by what was read of its windows once that
+        is known, before by what was planned."""
         own = self.current.answers.get(signature)
         if own is None:  # decided otherwise: a result has a row of each scan
             own = prod(self.current.of(signature).get(s, 1.0) for s in self.policies[signature].streams)
-        return own
+        found, there = self._there.get(signature, (0, 0.0))
+        planned = self._harvests.get(signature, 0.0)
+        return min(1.0, own / planned * found / there) if there and planned else own
+
+    def full(self, signature: str, results: int) -> float:
+        """How many results a batch is estimated to have had, were nothing left out."""
+        if results:
+            return results / max(self.answer(signature), LEAST)
+        return self._there.get(signature, (0, 0.0))[1]
 
     def done(self, batch: int, began: float, ended: float, traffic: Traffic, counted: Mapping[str, Counts]) -> None:
         """After a batch: when it began and ended (seconds), what came and what came out, and what parts of windows
         gave."""
         for id, counts in counted.items():
             if id in self.joins:
-                self.learned.setdefault(id, Learned(self.joins[id].inputs)).add(counts)
+                learned = self.learned.setdefault(id, Learned(self.joins[id].inputs))
+                learned.add(counts)
+                if learned.inputs == 2:
+                    self._there |= dict.fromkeys(self.joins[id].users, learned.share_of(counts))
         before, self._before = self._before, began
         if self.pace is None:
             return
@@ -342,7 +358,7 @@ class Overload:
         whole = sum(rows.values())
         kept = sum(n * self.current.fractions.get(s, 1.0) for s, n in rows.items())
         period = self.pace.interval if before is None else began - before
-        full = {s: n / max(self.answer(s), 1e-3) / period for s, n in traffic.results.items()}
+        full = {s: self.full(s, int(n)) / period for s, n in traffic.results.items()}
         self._measured = Traffic(rows, {s: n / period for s, n in traffic.rates.items()}, full)
         for signature, past in self._admitted.items():
             past.add(period, self.current.of(signature))

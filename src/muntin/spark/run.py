@@ -387,12 +387,13 @@ class Run:
         names = {n: q.signature for n, q in made.job.queries.items()}
         if self._metrics is not None:
             self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}
-        shares = {}
+        shares, fulls = {}, {}
         if self._overload is not None:
             traffic, gave = traffic_of(made, found, vertices), harvest_counts(reports)
             self._overload.done(batch_id, began, time.monotonic(), traffic, gave)
             shares = {s: self._overload.answer(s) for s in names.values()}
-        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares)
+            fulls = {s: self._overload.full(s, found[s].results) for s in names.values() if s in found}
+        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares, fulls)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
         report_to_log(self._metrics, made.job.queries)
