@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,6 +13,7 @@ from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.engine.late import LateInput
+from muntin.engine.lost_rows import Collector
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Catalog, Stream
 
@@ -149,3 +151,27 @@ def test_a_row_that_no_query_wants_is_not_late() -> None:
     pipe.push({"A": table([{"ts": 100, "k": "b", "v": 9, "note": "", "id": 1}])})
     pipe.push({"A": table([{"ts": 1, "k": "a", "v": v, "note": "", "id": 2} for v in (3, None)])})
     assert pipe.late == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_who_lost_which_row_is_what_a_table_of_rows_and_queries_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, queries = int(rng.integers(1, 30)), int(rng.integers(1, 8))
+    table, found = np.zeros((rows, queries), bool), Collector(rows)
+    for _ in range(int(rng.integers(0, 12))):
+        late, mine = rng.random(rows) < rng.random(), sorted({int(q) for q in rng.integers(0, queries, 3)})
+        found.lose(late, mine)
+        table[np.ix_(late, mine)] = True
+    places, lost = found.lost(queries)
+    some = table.any(axis=1)
+    assert places.tolist() == np.flatnonzero(some).tolist()
+    assert lost.table().tolist() == table[some].tolist()
+    assert lost.per_query().tolist() == table.sum(axis=0).tolist()
+
+
+def test_a_thousand_queries_that_lose_the_same_rows_are_one_kind() -> None:
+    found = Collector(10_000)
+    for query in range(1_000):
+        found.lose(np.arange(10_000) % 2 == 0, [query])
+    _, lost = found.lost(1_000)
+    assert len(lost.kinds) == 1 and lost.per_query().tolist() == [5_000] * 1_000

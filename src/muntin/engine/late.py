@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from muntin.core.time import NEVER, Instants
 from muntin.dataflow.graph import Graph
+from muntin.engine.lost_rows import Collector, LostRows
 from muntin.operators.reader import Reader as OwnAnswers
 from muntin.operators.source import Source
 from muntin.operators.synopsis import Synopsis
@@ -41,22 +42,26 @@ class Reader:
 @dataclass(frozen=True)
 class LateRows:
     """Rows of a stream that some window left out: their places among the rows that were looked at, by how many
-    microseconds they came too late (that much more slack would have kept them), and which query lost which (rows by
-    queries)."""
+    microseconds they came too late (that much more slack would have kept them), and which query lost which."""
 
     places: Places
     by: Instants
-    queries: Mask
+    lost: LostRows
 
 
 @dataclass(frozen=True)
 class LateInput:
-    """Late rows of one stream as they came, for tests and small data; ``queries`` and ``by``: see ``LateRows``."""
+    """Late rows of one stream as they came, for tests and small data; ``by`` and ``lost``: see ``LateRows``."""
 
     stream: str
     rows: pa.RecordBatch
     by: Instants
-    queries: Mask
+    lost: LostRows
+
+    @property
+    def queries(self) -> Mask:
+        """Which query lost which, rows by queries."""
+        return self.lost.table()
 
 
 def readers_of(graph: Graph, stream: str) -> tuple[Reader, ...]:
@@ -98,25 +103,27 @@ def late_rows(
     ``befores``: by domain, the instants before it are answered. ``kept``: which of the rows at some places the filter
     of a source keeps (others are nobody's loss);
     ``shipped``: what it ships of them. ``queries``: how many there are. Cost: a look at the times, then the
-    rows before the newest answered instant.
+    rows before the newest answered instant, for each instant up to which windows have answered
+    and each predicate of theirs.
     """
     answered = max([befores[r.domain] for r in readers], default=NEVER)
     if not len(ts) or int(ts.min()) >= answered:
         return None
     places = np.flatnonzero(ts < answered)
     old = ts[places]
-    lost, until = np.zeros((len(places), queries), bool), np.full(len(places), NEVER, np.int64)
+    collector, until = Collector(len(places)), np.full(len(places), NEVER, np.int64)
     for source in dict.fromkeys(r.source for r in readers):
         mask = kept(source, places)
-        own = [r for r in readers if r.source == source]
-        columns = shipped(source, places) if any(r.keep != TRUE for r in own) else None
-        for reader in own:
-            late = mask & (old < befores[reader.domain])
-            if columns is not None and reader.keep != TRUE:
-                late &= predicate_mask(reader.keep, columns)
-            lost[:, list(reader.queries)] |= late[:, None]
-            until[late] = np.maximum(until[late], befores[reader.domain])
-    some = lost.any(axis=1)
-    if not some.any():
-        return None
-    return LateRows(places[some], until[some] - old[some], lost[some])
+        own: dict[tuple[int, Expr], set[int]] = {}
+        for r in readers:
+            if r.source == source:
+                own.setdefault((befores[r.domain], r.keep), set()).update(r.queries)
+        columns = shipped(source, places) if any(keep != TRUE for _, keep in own) else None
+        for (before, keep), losers in own.items():
+            late = mask & (old < before)
+            if columns is not None and keep != TRUE:
+                late &= predicate_mask(keep, columns)
+            collector.lose(late, losers)
+            until[late] = np.maximum(until[late], before)
+    some, lost = collector.lost(queries)
+    return LateRows(places[some], until[some] - old[some], lost) if len(some) else None

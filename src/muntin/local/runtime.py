@@ -166,7 +166,7 @@ class LocalPipeline:
         found = late_rows(readers, befores, arrived.ts, len(self.graph.plans), kept, shipped)
         if found is not None:
             rows = arrived.rows.take(pa.array(found.places))
-            self.late_rows.append(LateInput(stream.name, rows, found.by, found.queries))
+            self.late_rows.append(LateInput(stream.name, rows, found.by, found.lost))
 
     @property
     def late(self) -> int:

@@ -6,7 +6,7 @@ So late rows go nowhere else, each is there once, and a packer that runs again f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -78,7 +78,7 @@ class LateSearch:
         if found is None:
             return
         self.rows += len(found.places)
-        counts = found.queries.sum(axis=0)
+        counts = found.lost.per_query()
         self.by_query = (counts + self.by_query if self.by_query else counts).tolist()
         row = next((f.row for f in self.spec.late if f.stream == self.stream), None)
         if row is not None:
@@ -88,13 +88,13 @@ class LateSearch:
         places = pa.array(found.places)
         came = batch.column(ROW).take(places)
         instants = pa.array(ts[found.places]).cast(pa.timestamp("us", "UTC"))
-        queries = pa.array([self._names(lost) for lost in found.queries])
+        queries = pa.array([self._names(k) for k in found.lost.kinds], pa.string()).take(pa.array(found.lost.kind))
         columns = [instants, pa.array(found.by), queries, came if came.type == row else came.cast(row)]
         return pa.RecordBatch.from_arrays(columns, schema=late_schema(row))
 
-    def _names(self, lost: Mask) -> str:
-        """The names of the queries that a row is late for, as a JSON array."""
-        names = [name for q in np.flatnonzero(lost) for name in self.spec.called[q]]
+    def _names(self, lost: Sequence[int]) -> str:
+        """The names of queries, as a JSON array."""
+        names = [name for q in lost for name in self.spec.called[q]]
         return json.dumps(sorted(names), ensure_ascii=False)
 
     def letters(self) -> Iterator[wire.Letter]:
