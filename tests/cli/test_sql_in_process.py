@@ -169,3 +169,15 @@ def test_the_sample_over_two_streams() -> None:
     flights, weather = f"flights={sample('flights')}:dep", f"weather={sample('weather')}:ts"
     status, out, err = call(text, "--stream", flights, "--stream", weather, "--limit", "3")
     assert status == 0 and "EWR" in out and "1,782 of" in err
+
+
+def test_what_the_author_may_not_have_meant_is_said(events: str, tmp_path: Path) -> None:
+    sparse = "SELECT COUNT(*) AS n FROM e [RANGE 1 SECOND SLIDE 1 MINUTE]"
+    status, _, err = call(sparse, "--stream", events)
+    assert status == 0 and "fall between" in err and err.count("muntin: ") == err.count("\n")
+    ts = pa.array([0, 10**15], pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"ts": ts}), tmp_path / "gap.parquet")
+    gap = ["SELECT COUNT(*) AS n FROM g [RANGE 2 HOURS SLIDE 1 HOUR]", "--stream", f"g={tmp_path / 'gap.parquet'}:ts"]
+    status, _, err = call(*gap, "--limit", "1")
+    assert status == 0 and "there is no row of g between" in err and "UserWarning" not in err
+    assert "there is no row of g between" in call(*gap, "--output", str(tmp_path / "out.parquet"))[2]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from muntin.cli.in_process import needs_spark, replay_of
+from muntin.cli.in_process import needs_spark, open_inputs, replay_of
 from muntin.cli.job import SessionPart, load_job
 from muntin.cli.streams import inputs_of, offline_catalog, parse_stream
 from muntin.core.errors import ConfigError
@@ -134,7 +134,7 @@ def test_files_with_separators_with_and_without_a_header(tmp_path: Path, body: s
     (tmp_path / "conn.log").write_text(body)
     inputs = inputs_of(None, [f"c={tmp_path / 'conn.log'}:time;ts_unit=s;{settings}"])
     assert needs_spark(inputs, SessionPart()) is None
-    replay = replay_of("SELECT host, n FROM c [NOW]", inputs, QueryOptions())
+    replay, _ = replay_of("SELECT host, n FROM c [NOW]", open_inputs(inputs), QueryOptions())
     found = [(r["host"], r["n"]) for t in replay.results() for r in t.to_pylist() if r["op"] == "+"]
     assert found == rows
 
@@ -143,6 +143,6 @@ def test_names_that_do_not_fit_and_names_that_are_missing(tmp_path: Path) -> Non
     (tmp_path / "t.csv").write_text("x,1\ny,2\n")
     tables = [f"t={tmp_path / 't.csv'};columns=a,b,c"]
     with pytest.raises(ConfigError, match="has 2 columns, and 3 names are given"):
-        replay_of("SELECT 1 AS n FROM f [NOW]", inputs_of(None, [f"f={sample('flights')}:dep"], tables), QueryOptions())
+        open_inputs(inputs_of(None, [f"f={sample('flights')}:dep"], tables))
     found, schema = open_table("t", str(tmp_path / "t.csv"), Separated(header=False))
     assert schema.names == ("_c0", "_c1") and len(found.parts) == 1

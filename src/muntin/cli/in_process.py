@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
+from warnings import catch_warnings
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,10 +73,19 @@ def open_inputs(inputs: Inputs) -> Opened:
     return Opened(with_functions(Catalog(tuple(streams), tuple(tables)), inputs.functions), read)
 
 
-def replay_of(text: str, inputs: Inputs, options: QueryOptions) -> Replay:
-    """The planned query over its files. Raises QueryError and ConfigError."""
-    opened = open_inputs(inputs)
-    return Replay(plan_query(bind(text, opened.catalog, options)), opened.read)
+def replay_of(text: str, opened: Opened, options: QueryOptions) -> tuple[Replay, tuple[str, ...]]:
+    """The planned query over its files, and what its author may not have meant. Raises QueryError."""
+    bound = bind(text, opened.catalog, options)
+    return Replay(plan_query(bound), opened.read), tuple(n.text for n in bound.notes if not n.endless)
+
+
+@contextmanager
+def warned() -> Iterator[list[str]]:
+    """What a replay warns of, as lines for the user: whole when it is over."""
+    lines: list[str] = []
+    with catch_warnings(record=True, action="always", category=UserWarning) as found:
+        yield lines
+    lines += [str(w.message) for w in found]
 
 
 def first_rows(results: Iterator[pa.Table], plan: QueryPlan, limit: int) -> pa.Table:

@@ -44,12 +44,12 @@ def parameters(given: Sequence[str]) -> dict[str, Any]:
 
 def run_in_process(asked: Asked) -> None:
     """Without Spark."""
-    from muntin.cli.in_process import first_rows, ordered, progress, replay_of
+    from muntin.cli.in_process import first_rows, open_inputs, ordered, progress, replay_of, warned
     from muntin.cql.options import query_options
 
-    replay = replay_of(asked.text, asked.inputs, query_options(asked.options))
+    replay, notes = replay_of(asked.text, open_inputs(asked.inputs), query_options(asked.options))
     plan = replay.plan
-    with progress(sys.stderr, "muntin") as replay.on_progress:
+    with warned() as warnings, progress(sys.stderr, "muntin") as replay.on_progress:
         if asked.output is not None and not asked.limit:
             from muntin.cli.output import write_rows
 
@@ -58,7 +58,7 @@ def run_in_process(asked: Asked) -> None:
             told(f"{write_rows(asked.output, plan.result_schema.to_arrow(), tables):,} rows in {asked.output}")
         else:
             rows = first_rows(replay.results(), plan, asked.limit)
-    notes = replay.losses.lines()
+    notes = (*notes, *warnings, *replay.losses.lines())
     if rows is not None:
         deliver(rows, asked.form, asked.output, asked.limit, notes)
         return

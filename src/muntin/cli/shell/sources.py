@@ -6,11 +6,10 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from warnings import catch_warnings
 
 import pyarrow as pa
 
-from muntin.cli.in_process import Opened, first_rows, needs_spark, open_inputs, progress
+from muntin.cli.in_process import Opened, first_rows, needs_spark, open_inputs, progress, replay_of, warned
 from muntin.cli.job import SessionPart, Source
 from muntin.cli.live import when
 from muntin.cli.streams import Inputs
@@ -19,7 +18,7 @@ from muntin.cql.binder import bind
 from muntin.dataflow.explain import explain_as
 from muntin.dataflow.planner import plan_query
 from muntin.local.readers import whole
-from muntin.local.replay import Replay, table_feed
+from muntin.local.replay import table_feed
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import QueryOptions
@@ -82,13 +81,11 @@ class Files:
         return {p.name: p.path or "" for p in (*self.inputs.streams, *self.inputs.tables)}
 
     def ask(self, text: str, limit: int) -> Answer:
-        with catch_warnings(record=True, action="always", category=UserWarning) as told:
-            bound = self._bound(text)
-            replay = Replay(plan_query(bound), self._open().read)
+        with warned() as warnings:
+            replay, notes = replay_of(text, self._open(), self.options)
             with progress(sys.stderr, "muntin") as replay.on_progress:
                 rows = first_rows(replay.results(), replay.plan, limit)
-        notes = (n.text for n in bound.notes if not n.endless)
-        return Answer(rows, (*notes, *(str(w.message) for w in told), *replay.losses.lines()))
+        return Answer(rows, (*notes, *warnings, *replay.losses.lines()))
 
     def explain(self, text: str, analyze: bool) -> str:
         bound = self._bound(text)
