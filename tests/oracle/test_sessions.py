@@ -12,6 +12,7 @@ from muntin.core.errors import MuntinError
 from muntin.core.schema import Field, Schema
 from muntin.cql.binder import bind
 from muntin.cql.types import from_spark
+from muntin.engine import substeps
 from muntin.plan.catalog import Catalog, Stream
 from muntin.reference.answers import run
 from muntin.testing import Harness, stream
@@ -116,6 +117,8 @@ def test_sessions_are_duckdbs_at_length(seed: int) -> None:
     [
         "SELECT k, v FROM r [PARTITION BY k SESSION 7 MICROSECONDS] WHERE v > 3",
         "SELECT DISTINCT j FROM r [SESSION 5 MICROSECONDS]",
+        "SELECT k, FIRST(j) AS f, LAST(v) AS l, ARG_MAX(v, j) AS a FROM r [PARTITION BY k SESSION 7 MICROSECONDS] "
+        "GROUP BY k",
         "SELECT k, COUNT(*) AS n FROM r [PARTITION BY k SESSION 9 MICROSECONDS] GROUP BY k ORDER BY n DESC, k LIMIT 1",
         "SELECT x.k, SUM(n) AS t FROM (SELECT k, COUNT(*) AS n FROM r [PARTITION BY k SESSION 7 MICROSECONDS] "
         "GROUP BY k) x [RANGE 30 MICROSECONDS SLIDE 10 MICROSECONDS] GROUP BY x.k",
@@ -168,3 +171,27 @@ def test_late_rows_are_counted_and_leave_sessions_as_they_are() -> None:
 def test_what_is_refused_says_what_to_write(text: str, words: str) -> None:
     with pytest.raises(MuntinError, match=words.replace("[", r"\[").replace("(", r"\(").replace("*", r"\*")):
         bound(text)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_steps_may_be_cut(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(substeps, "MOST", 2)
+    text, keys, columns = TEXTS[number]
+    draw = random.Random(number)
+    rows = drawn(draw, 80)
+    harness = fed(text, rows, draw, 5, 2)
+    harness.finish()
+    assert shown(harness.answers()) == expected(rows, keys, columns)
+
+
+def test_state_is_that_of_open_sessions() -> None:
+    """What has ended is forgotten, in time and not at once; a query's other columns are not kept."""
+    text = "SELECT k, COUNT(*) AS n FROM r [PARTITION BY k SESSION 5 MICROSECONDS] GROUP BY k"
+    harness = Harness(text, shards=1, r=stream(COLUMNS))
+    held = []
+    for step in range(150):
+        rows = [{"ts": 100 * step + i // 8, "k": f"k{i % 8}", "j": 0, "v": 0} for i in range(24)]
+        harness.feed("r", rows)
+        cells = harness._pipeline.cells()
+        held.append(sum(c.meta["n"] for state in cells.values() for chunks in state.chunks.values() for c in chunks))
+    assert max(held[75:]) < 2 * max(held[20:75]) and max(held) < 24 * 60

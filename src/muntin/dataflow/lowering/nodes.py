@@ -179,9 +179,12 @@ def names_of(e: Expr) -> set[str]:
 
 
 def names_read(root: Node) -> set[str]:
-    """Names of all columns that a query shows, or reads anywhere on the way."""
+    """Names of all columns that a query shows, or reads anywhere on the way (FIRST and LAST read event times)."""
     found = set(root.schema.names)
-    for node in within(root):
+    nodes = list(within(root))
+    if any(described(a).dated for n in nodes if isinstance(n, Aggregate | Apply) for _, a in n.aggs):
+        found |= {f"{n.alias}.{n.stream.ts}" for n in nodes if isinstance(n, Scan)}
+    for node in nodes:
         found |= {name for f in fields(node) for name in _names_in(getattr(node, f.name))}
         if isinstance(node, Distinct | TopK | SetOp):  # they look at whole rows
             found |= {name for child in node.inputs for name in child.schema.names}
