@@ -161,7 +161,7 @@ def test_commands(shell: Shell, file: Path, capsys: pytest.CaptureFixture[str], 
     assert "5 rows in" in said("EXPLAIN ANALYZE SELECT v FROM e [NOW];")[0]
     assert all(what in said("\\?")[0] for what, _ in HELP)
     said(f"\\o {tmp_path / 'out.parquet'}")
-    said("SELECT v FROM e [NOW];")
+    assert said("SELECT v FROM e [NOW];") == ("", f"muntin: 10 rows in {tmp_path / 'out.parquet'}\n")
     assert len(pq.read_table(tmp_path / "out.parquet")) == 10 and shell.output is None
     said("\\set k a\n\\set n=3")
     assert said("\\set")[0] == ":k = 'a'\n:n = 3\n"

@@ -98,9 +98,11 @@ def asked(session: Session, rows: pa.Table, checkpoint: str) -> None:
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(expected), done.stderr
     assert "after batch" in done.stderr and "s ago" in done.stderr
     assert CliRunner().invoke(app, ["sql", text, "--live", checkpoint, "--shards", "3"]).exit_code == 2
-    typed = f"\\d a\n\\format json\n{text};\nEXPLAIN {text};\n\\stream b x y\n"
+    file = Path(checkpoint).parent / "asked.parquet"
+    typed = f"\\d a\n\\format json\n\\o {file}\n{text};{text};\nEXPLAIN {text};\n\\stream b x y\n"
     shell = CliRunner().invoke(app, ["shell", "--live", checkpoint], input=typed)
     assert [line for line in shell.stdout.splitlines() if line.startswith("{")] == done.stdout.splitlines()
+    assert f"{len(expected)} rows in {file}" in shell.stderr and file.exists()
     assert "stream a" in shell.stdout and "Logical plan" in shell.stdout and "after batch" in shell.stderr
     assert shell.exit_code == 2 and "streams of its own" in shell.stderr
 

@@ -92,12 +92,15 @@ class Shell:
             told(f"{time.perf_counter() - started:.3f} s")
 
     def _answer(self, text: str) -> None:
-        limit = 0 if self.output else self.limit
-        answer = self.asked.ask(text, limit)
-        deliver(answer.rows, self.form, self.output, limit, (), r"\limit 0 shows all")
-        if self.output is None and self.form == "table" and not 0 < limit < len(answer.rows):
+        if self.output is not None:
+            path, self.output = self.output, None
+            for line in self.asked.write(text, path):
+                told(line)
+            return
+        answer = self.asked.ask(text, self.limit)
+        deliver(answer.rows, self.form, None, self.limit, (), r"\limit 0 shows all")
+        if self.form == "table" and not 0 < self.limit < len(answer.rows):
             told(f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}")
-        self.output = None
         for note in answer.notes:
             told(note)
 

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from muntin.cli.in_process import Opened, first_rows, needs_spark, open_inputs, progress, replay_of, warned
+from muntin.cli.in_process import Opened, first_rows, needs_spark, open_inputs, ordered, progress, replay_of, warned
 from muntin.cli.job import SessionPart, Source
 from muntin.cli.live import when
+from muntin.cli.output import write_rows
 from muntin.cli.streams import Inputs
 from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
@@ -46,6 +47,10 @@ class Asked(Protocol):
 
     def ask(self, text: str, limit: int) -> Answer:
         """The first ``limit`` rows (0: all) in order of time."""
+        ...
+
+    def write(self, text: str, path: Path) -> tuple[str, ...]:
+        """Put all rows into a file, and what is to be said of it."""
         ...
 
     def explain(self, text: str, analyze: bool) -> str:
@@ -87,6 +92,15 @@ class Files:
                 rows = first_rows(replay.results(), replay.plan, limit)
         return Answer(rows, (*notes, *warnings, *replay.losses.lines()))
 
+    def write(self, text: str, path: Path) -> tuple[str, ...]:
+        """As they come: the answer may be larger than memory."""
+        with warned() as warnings:
+            replay, notes = replay_of(text, self._open(), self.options)
+            with progress(sys.stderr, "muntin") as replay.on_progress:
+                tables = (ordered(table, replay.plan) for table in replay.results() if len(table))
+                written = write_rows(path, replay.plan.result_schema.to_arrow(), tables)
+        return (_written(written, path), *notes, *warnings, *replay.losses.lines())
+
     def explain(self, text: str, analyze: bool) -> str:
         bound = self._bound(text)
         plan = plan_query(bound)
@@ -118,6 +132,10 @@ def _stamp(part: Source) -> list[tuple[str, int, int]]:
     return [(str(f), (s := f.stat()).st_mtime_ns, s.st_size) for f in files if f.is_file()]
 
 
+def _written(rows: int, path: Path) -> str:
+    return f"{rows:,} rows in {path}"
+
+
 @dataclass(frozen=True)
 class Live:
     """The windows of a pipeline that goes on, after its last committed batch."""
@@ -138,6 +156,10 @@ class Live:
         found = ask_checkpoint(self.checkpoint, text)
         rows = found.rows.slice(0, limit + 1) if limit else found.rows
         return Answer(rows, (when(found), *found.notes))
+
+    def write(self, text: str, path: Path) -> tuple[str, ...]:
+        answer = self.ask(text, 0)
+        return (_written(write_rows(path, answer.rows.schema, [answer.rows]), path), *answer.notes)
 
     def explain(self, text: str, analyze: bool) -> str:
         if analyze:
