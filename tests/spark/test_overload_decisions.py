@@ -83,6 +83,11 @@ def test_a_join_reads_parts_in_turn_then_the_best_and_drops_where_rows_cost_too_
     found.pace = Pace(1.0, fraction=SMALLEST / 2)
     found.decide(2)
     assert 0.5**1.5 < found.current.of("h")["a"] < 0.5**0.75  # results are work, too
+    found.done(2, 2.0, 8.0, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 9}), {})  # six seconds of windows of ten
+    found.pace = Pace(1.0, fraction=0.25)
+    found.decide(3)
+    assert found.current.harvest == {"v": {}} and max(found.current.of("h").values()) < 0.6
+    assert found.current.fractions == {"h": 0.25}
     shared = Overload(str(tmp_path / "b"), rules, Pace(1.0, fraction=0.5), _measured=Traffic({"h": 100}))
     shared.decide(0)  # its join is another query's, too
     assert shared.current.of("h") == {s: pytest.approx(0.5**1.5) for s in "ab"} and shared.current.harvest == {}

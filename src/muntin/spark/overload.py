@@ -12,14 +12,14 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import prod
+from math import inf, prod
 from typing import Any, get_args
 
 from muntin.core.errors import ConfigError, StoreError
 from muntin.core.time import SECOND
 from muntin.dataflow.harvestable import harvestable
 from muntin.engine.boxes import Scanned, stream_shares
-from muntin.engine.harvesting import Learned, to_json
+from muntin.engine.harvesting import Learned, Setting, to_json
 from muntin.engine.pace import LEAST, Load, Measured, Pace, shares
 from muntin.operators.joins.harvest import PARTS, Counts
 from muntin.plan.windows import QueryOptions, Shed
@@ -199,6 +199,9 @@ WINDOWS_TOO = 1.5
 and less than its square, since that takes as long as they are."""
 
 
+COARSE = 0.5
+"""Part of a window beyond which what waits for a batch (as long as the last one took) is too much for harvesting."""
+
 EXPLORING = 0.25
 """Share of a join's work that goes into parts of its windows which are read to know what they would give."""
 
@@ -262,6 +265,7 @@ class Overload:
     _harvests: dict[str, float] = field(default_factory=dict)
     _there: dict[str, tuple[int, float]] = field(default_factory=dict)
     _before: float | None = None
+    _took: float = 0.0
 
     def resume(self, next_batch: int) -> None:
         """Go on with the pace that the last batch left."""
@@ -280,8 +284,7 @@ class Overload:
 
     def _decided(self, batch: int, pace: Pace) -> Decision:
         fractions = self._fractions(pace.fraction)
-        learned = {id: self.learned.setdefault(id, Learned(join.inputs)) for id, join in self.joins.items()}
-        harvesting = {user for join in self.joins.values() for user in join.users}
+        harvesting = {u for join in self.joins.values() for u in join.users if not self._coarse(u)}
         admitted: dict[str, dict[str, float]] = {}
         answers, dropping = dict.fromkeys(self.policies, 1.0), dict.fromkeys(self.policies, 1.0)
         for signature, policy in self.policies.items():
@@ -293,21 +296,33 @@ class Overload:
                 admitted |= {signature: own} if min(own.values()) < 1 else {}
                 kept = self._admitted.setdefault(signature, Admitted(policy.scans))
                 answers[signature] = kept.answer(own, pace.interval)
-        harvest, done, explored = {}, dict[str, float](), None
-        for id, join in self.joins.items():
-            fraction = max(SMALLEST, *(fractions[u] for u in join.users))
-            if learned[id].knows and batch % exploring_every(fraction) == 0:
-                explored = learned[id].longest_unseen
-            setting = learned[id].setting(fraction, explored)
-            setting = replace(setting, work=max(SMALLEST, setting.work))
-            harvest[id] = to_json(setting.parts)
-            self._harvests |= dict.fromkeys(join.users, setting.share)
-            for user in join.users:
+        settings, explored = self._settings(batch, {u: fractions[u] if u in harvesting else 1.0 for u in fractions})
+        done = dict[str, float]()
+        for id, setting in settings.items():
+            for user in self.joins[id].users:
                 answers[user] *= setting.share
                 done[user] = max(done.get(user, 0.0), setting.work)
         for user, work in done.items():  # what is really done may be less than there is time for, or more
             fractions[user] = work * dropping[user]
+        harvest = {id: to_json(setting.parts) for id, setting in settings.items()}
         return Decision(admitted, pace.to_json(), harvest, explored, fractions, answers)
+
+    def _coarse(self, signature: str) -> bool:
+        """Whether the rows that wait span so much of a query's windows that these have no parts to choose from."""
+        return self._took > COARSE * min((s.span for s in self.policies[signature].scans if s.span), default=inf)
+
+    def _settings(self, batch: int, fractions: Mapping[str, float]) -> tuple[dict[str, Setting], int | None]:
+        """By id of a join what it reads, and the part that is read beside."""
+        found, explored = {}, None
+        for id, join in self.joins.items():
+            learned = self.learned.setdefault(id, Learned(join.inputs))
+            fraction = max(SMALLEST, *(fractions[u] for u in join.users))
+            if learned.knows and batch % exploring_every(fraction) == 0:
+                explored = learned.longest_unseen
+            setting = learned.setting(fraction, explored)
+            found[id] = replace(setting, work=max(SMALLEST, setting.work))
+            self._harvests |= dict.fromkeys(join.users, setting.share)
+        return found, explored
 
     def _boxes(self, signature: str, share: float, floor: float) -> dict[str, float]:
         """The share of each stream that a query admits, so that about this share of its work is left."""
@@ -351,7 +366,7 @@ class Overload:
                 learned.add(counts)
                 if learned.inputs == 2:
                     self._there |= dict.fromkeys(self.joins[id].users, learned.share_of(counts))
-        before, self._before = self._before, began
+        before, self._before, self._took = self._before, began, ended - began
         if self.pace is None:
             return
         rows = traffic.rows
