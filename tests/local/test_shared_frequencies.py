@@ -10,13 +10,14 @@ from random import Random
 import pyarrow as pa
 import pytest
 from stored import Stored
-from test_shared_aggregates import CATALOG, CONDITIONS, SLIDES, asked, data, run, shown
+from test_shared_aggregates import CATALOG, CONDITIONS, SLIDES, asked, data, run, shown, since
 
 from muntin.cql.binder import bind
 from muntin.dataflow.durable import from_json, take_up, to_json
 from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.planner import plan_queries
 from muntin.dataflow.sharing.rules import shared_graph
+from muntin.local.runtime import LocalPipeline
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.synopsis import Synopsis
 from muntin.plan.windows import QueryOptions
@@ -83,6 +84,30 @@ def test_counts_are_merged_and_kept_over_restarts_with_others(seed: int, tmp_pat
         own = Stored(plan_queries([bind(query, CATALOG)]), 2)
         alone = [own.push_all(b)[0] for b in batches]
         assert shown(pa.concat_tables(results[name])) == shown(pa.concat_tables(alone)), query
+
+
+def test_a_query_that_comes_later_begins_with_the_panes_that_tell_what_it_asks() -> None:
+    """Panes of ten seconds tell nothing of windows of six: those begin with what comes from then on."""
+    text = "SELECT k, MEDIAN(v) AS a, COUNT(DISTINCT name) AS b, FREQUENT(v, 2) AS c FROM s [RANGE {r} SECONDS "
+    texts = {n: text.format(r=r) + f"SLIDE {s} SECONDS] GROUP BY k" for n, (r, s) in WINDOWS.items()}
+    batches, first = data(Random(3), 12), 5
+    before = {n: asked(texts[n]) for n in ("long", "short")}
+    plan = take_up(None, before, 0, "test")
+    pipe = LocalPipeline(list(plan.plans.values()), 2)
+    for batch in batches[:first]:
+        pipe.push_all(batch)
+    later = take_up(plan.durable, before | {n: asked(texts[n]) for n in ("fits", "finer")}, first, "test")
+    going = LocalPipeline(list(later.plans.values()), 2)
+    going.restore(pipe.cells())
+    found = [going.push_all(batch) for batch in batches[first:]]
+    rows = [shown(pa.concat_tables(parts)) for parts in zip(*found, strict=True)]
+    shown_by = dict(zip(later.plans, rows, strict=True))
+    assert shown_by["fits"] == since(texts["fits"], batches, 0, first, 2)
+    assert shown_by["finer"] == since(texts["finer"], batches, first, first, 2)
+    assert shown_by["finer"] != since(texts["finer"], batches, 0, first, 2)
+
+
+WINDOWS = {"long": (30, 10), "short": (20, 10), "fits": (10, 10), "finer": (12, 2)}
 
 
 def test_one_synopsis_holds_each_value_once_however_many_ask() -> None:

@@ -90,16 +90,39 @@ def totals(starts, spans, weight):  # type: ignore[no-untyped-def]
     return out
 
 
-@kernel(MI64(MI64, MI64, nb.int64, I64, MI64x2, MI64), cache=True)
-def ranked(code, weight, levels, starts, spans, rank):  # type: ignore[no-untyped-def]
-    """By answer the code of the value with a rank (from 0, by weight) among the rows of its spans.
+@nb.njit(cache=True)
+def _selected(code, weight, spans, rank, levels, codes, weights):  # type: ignore[no-untyped-def]
+    """The code of the value with a rank among the rows of some spans: of what is left, the half in which it lies is
+    kept, bit by bit. Cost: twice the rows. ``codes``, ``weights``: room for these."""
+    n = 0
+    for s in range(len(spans)):
+        for i in range(spans[s, 0], spans[s, 1]):
+            codes[n], weights[n] = code[i], weight[i]
+            n += 1
+    for level in range(levels - 1, -1, -1):
+        if n == 1:
+            break
+        below = 0
+        for i in range(n):
+            below += (1 - ((codes[i] >> level) & 1)) * weights[i]
+        bit = 0 if rank < below else 1
+        rank -= bit * below
+        kept = 0
+        for i in range(n):
+            codes[kept], weights[kept] = codes[i], weights[i]
+            kept += ((codes[i] >> level) & 1) == bit
+        n = kept
+    return codes[0]
 
-    Codes are below ``2**levels``. Rows are parted by one bit of their codes after another, most significant first, and
-    all spans are followed through the parts (a wavelet matrix that is made and read level by level). Changes its
-    arguments. Cost: rows and spans, each times ``levels``.
+
+@nb.njit(cache=True)
+def _followed(code, weight, levels, asked, starts, spans, rank, out):  # type: ignore[no-untyped-def]
+    """Write the codes of the values with the ranks of some answers (``asked``), whose spans are within these rows.
+
+    Rows are parted by one bit of their codes after another, most significant first, and all spans are followed through
+    the parts (a wavelet matrix that is made and read level by level). Changes its arguments.
     """
     n = len(code)
-    out = np.zeros(len(rank), np.int64)
     zeros, lighter = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     codes, weights = np.empty(n, np.int64), np.empty(n, np.int64)
     for level in range(levels - 1, -1, -1):
@@ -108,7 +131,7 @@ def ranked(code, weight, levels, starts, spans, rank):  # type: ignore[no-untype
             zeros[i + 1] = zeros[i] + low
             lighter[i + 1] = lighter[i] + low * weight[i]
         ones = zeros[n]
-        for a in range(len(rank)):
+        for a in asked:
             below = 0
             for s in range(starts[a], starts[a + 1]):
                 below += lighter[spans[s, 1]] - lighter[spans[s, 0]]
@@ -131,6 +154,38 @@ def ranked(code, weight, levels, starts, spans, rank):  # type: ignore[no-untype
                 low += 1
         code, codes = codes, code
         weight, weights = weights, weight
+
+
+@kernel(MI64(MI64, MI64, nb.int64, I64, I64, I64, I64, MI64x2, MI64), cache=True)
+def ranked(code, weight, levels, begin, asked_begin, asked, starts, spans, rank):  # type: ignore[no-untyped-def]
+    """By answer the code of the value with a rank (from 0, by weight) among the rows of its spans.
+
+    Rows and answers stand by group (``begin``; ``asked``: answers, those of a group from ``asked_begin`` on); codes are
+    below ``2**levels``. Changes its arguments. Cost of a group: twice the rows of all spans, or ``levels`` times its
+    rows and spans, whichever is less.
+    """
+    out = np.zeros(len(rank), np.int64)
+    longest = 0
+    for g in range(len(begin) - 1):
+        longest = max(longest, begin[g + 1] - begin[g])
+    codes, weights = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for g in range(len(begin) - 1):
+        own = asked[asked_begin[g] : asked_begin[g + 1]]
+        low, high = begin[g], begin[g + 1]
+        size = 0
+        for a in own:
+            for s in range(starts[a], starts[a + 1]):
+                size += spans[s, 1] - spans[s, 0]
+        if 2 * size <= levels * (high - low):
+            for a in own:
+                mine = spans[starts[a] : starts[a + 1]]
+                out[a] = _selected(code, weight, mine, rank[a], levels, codes, weights)
+        elif len(own):
+            for a in own:
+                for s in range(starts[a], starts[a + 1]):
+                    spans[s, 0] -= low
+                    spans[s, 1] -= low
+            _followed(code[low:high], weight[low:high], levels, own, starts, spans, rank, out)
     return out
 
 

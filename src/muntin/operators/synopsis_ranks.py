@@ -81,8 +81,13 @@ def _ranked(values: Values, asked: Ints, ranks: Ints) -> Ints:
     if len(ranks) == 0:
         return ranks
     rows, starts, spans = values.spans(asked)
-    levels = max(1, int(len(values.order) - 1).bit_length())
-    return np.asarray(frequencies.ranked(values.codes[rows], values.count[rows], levels, starts, spans, ranks.copy()))
+    levels, groups = max(1, int(len(values.order) - 1).bit_length()), np.arange(values.groups + 1)
+    begin = np.searchsorted(values.group[rows], groups).astype(np.int64)
+    order = np.argsort(asked[:, 2], kind="stable")
+    asked_begin = np.searchsorted(asked[order, 2], groups).astype(np.int64)
+    codes, weights = values.codes[rows], values.count[rows]
+    found = frequencies.ranked(codes, weights, levels, begin, asked_begin, order, starts, spans, ranks.copy())
+    return np.asarray(found)
 
 
 def _placed(values: Values, codes: Ints, there: NDArray[np.bool_]) -> pa.Array:

@@ -129,7 +129,7 @@ def coded(columns: list[pa.Array], type: pa.DataType) -> tuple[Ints, pa.Array]:
     values = pa.concat_arrays(columns) if columns else pa.array([], type)
     ids, kinds, first = key_ids([values], len(values))
     distinct = values.take(pa.array(first))
-    order = np.argsort(order_keys(distinct, "max"), kind="stable")
+    order = np.argsort(order_keys(distinct, "max"))  # no two are equal
     place = np.empty(kinds, np.int64)
     place[order] = np.arange(kinds)
     return place[ids], distinct.take(pa.array(order))
