@@ -18,14 +18,15 @@ from muntin.core.schema import Schema
 from muntin.core.time import ALWAYS, FOREVER, NEVER
 from muntin.core.watermark import Header
 from muntin.cql.binder import bind
-from muntin.dataflow.planner import plan_query
+from muntin.dataflow.graph import Graph
+from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.routes import Here, Keyed, Single, route
 from muntin.engine.source import event_times
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.feeds import StreamPlan
-from muntin.spark.level_run import LevelRun
+from muntin.spark.level_run import LevelRun, rows_by_query
 from muntin.spark.mail import canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
 from muntin.spark.pack import Packer
@@ -260,6 +261,17 @@ def test_a_static_table_is_taken_up_once_and_whole(tmp_path: Path) -> None:
         found += taken.columns
     whole = {x for column in found for x in column.to_pylist() if isinstance(x, int) and x >= 0}
     assert whole == set(range(1, 40, 2))
+
+
+def test_rows_of_shared_vertices_count_for_each_query_that_uses_them() -> None:
+    catalog = Catalog((Stream("a", Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64()), "ts"),))
+    texts = ("SELECT k FROM a [RANGE 5 SECONDS]", "SELECT DISTINCT k FROM a [RANGE 5 SECONDS]")
+    graph = Graph.of(plan_queries(bind(t, catalog) for t in (*texts, texts[0].replace("5", "6"))))
+    states = {v: ShardState() for v in graph.stateful}
+    for n, state in enumerate(states.values(), 1):
+        state.append("rows", pa.RecordBatch.from_pydict({"x": [0] * n}))
+    wanted = [sum(s.rows() for v, s in states.items() if q in graph.used_by[v]) for q in range(3)]
+    assert rows_by_query(graph, states) == wanted and any(wanted)
 
 
 def test_vertices_of_one_depth_share_a_level() -> None:

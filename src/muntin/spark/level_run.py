@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.core.watermark import Header, lost
+from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Route, route
 from muntin.engine.clocks import Times
 from muntin.engine.level import LevelOutput
@@ -84,6 +85,17 @@ class LevelRun:
             yield wire.Letter(
                 self.slot, wire.TIMES, blob, level=self.level + 1, shard=self.shard, min_ts=-(2**63)
             )
+
+
+def rows_by_query(graph: Graph, states: Mapping[int, ShardState]) -> list[int]:
+    """For each query how many rows the vertices (by number) hold that it uses. Cost: who uses the vertices that hold
+    any."""
+    found = [0] * len(graph.plans)
+    for vertex, state in states.items():
+        rows = state.rows()
+        for query in graph.used_by[vertex] if rows else ():
+            found[query] += rows
+    return found
 
 
 def count(into: dict[str, int], spec: PipelineSpec, query: int, output: LevelOutput, results: int) -> None:

@@ -22,7 +22,7 @@ from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.counts import TaskMeter, observed_letters, shard_report, source_report, vertex_report
 from muntin.spark.due import OWES, decision
-from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of
+from muntin.spark.level_run import LevelRun, arrivals, count, count_arrivals, headers_of, rows_by_query
 from muntin.spark.mail import Mail, arrived, sort_mail
 from muntin.spark.metrics import PIPELINE, add_to, count_marks
 from muntin.spark.outlets import Part
@@ -166,8 +166,8 @@ class SlotRun:
         if self.level == 0:
             add_to(self.report.setdefault(PIPELINE, {}), shard_report(graph, run.shard, came, shed))
         self.held += own.items()
-        for query in range(len(graph.plans)):
-            self._report(run, query, own, times)
+        for query, rows in enumerate(rows_by_query(graph, own)):
+            self._report(run, query, rows, times)
 
     def _output(self, run: LevelRun, output: LevelOutput, times: Times) -> None:
         """Send on, write and count what one part of a step gave."""
@@ -207,11 +207,11 @@ class SlotRun:
                 )
                 run.seq += 1
 
-    def _report(self, run: LevelRun, query: int, states: dict[int, ShardState], times: Times) -> None:
-        """Report how far a query is, and what it holds."""
+    def _report(self, run: LevelRun, query: int, rows: int, times: Times) -> None:
+        """Report how far a query is, and how many rows it holds."""
         graph = self.spec.graph
         own = self.report.setdefault(self.spec.signatures[query], {})
-        add_to(own, {"state_rows": sum(s.rows() for v, s in states.items() if query in graph.used_by[v])})
+        add_to(own, {"state_rows": rows})
         domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
         if self.level == 0 and run.shard == 0:
             count_arrivals(own, self.spec, query, self.mail.headers, times.befores[domain])
