@@ -14,11 +14,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from muntin.cli.job import Job, Source, StreamPart, TablePart
-from muntin.cli.job_functions import functions_of
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.cql.durations import parse_duration
-from muntin.cql.user_functions import with_functions
 from muntin.local.readers import Separated
 from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
 from muntin.plan.user_functions import ScalarFunction
@@ -57,7 +55,15 @@ def inputs_of(job: Job | None, declared: list[str], declared_tables: Sequence[st
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two inputs are named {name!r}; names must differ")
-    return Inputs(tuple(streams), tuple(tables), functions_of(job) if job else ())
+    return Inputs(tuple(streams), tuple(tables), _functions(job) if job else ())
+
+
+def _functions(job: Job) -> tuple[ScalarFunction, ...]:
+    if not job.functions:
+        return ()
+    from muntin.cli.job_functions import functions_of
+
+    return functions_of(job)
 
 
 def _opened(part: Part, job: Job) -> Part:
@@ -164,6 +170,10 @@ def offline_catalog(inputs: Inputs) -> Catalog | None:
         tuple(_stream(s, known[s.name], i) for i, s in enumerate(inputs.streams)),
         tuple(_table(t, known[t.name]) for t in inputs.tables),
     )
+    if not inputs.functions:
+        return catalog
+    from muntin.cql.user_functions import with_functions
+
     return with_functions(catalog, inputs.functions)
 
 
