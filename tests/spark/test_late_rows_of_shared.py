@@ -36,7 +36,7 @@ def test_a_late_row_is_lost_to_those_whose_where_keeps_it(monkeypatch: pytest.Mo
     answered = (5_000_000,) * len(spec.graph.domains)
     monkeypatch.setattr(late.LateSearch, "befores", property(lambda self: answered))
     ts = pa.array([s * 1_000_000 for s in SECONDS]).cast(INSTANT)
-    computed = [pa.array(COLUMNS[text.strip("`")]) for text in feeds[0].exprs]
+    computed = [pa.array(COLUMNS[text.strip("`")]) for _, text in feeds[0].exprs]
     names = ["__ts", *(f"e{i}" for i in range(len(computed)))]
     packer = Packer(replace(spec, store="anywhere"), 0, 0)
     list(packer.letters(iter([pa.RecordBatch.from_arrays([ts, *computed], names=names)])))

@@ -122,7 +122,7 @@ def test_processing_time_comes_with_the_rows_only_where_it_matters() -> None:
 def test_the_event_time_is_sent_once_and_a_null_key_not_at_all() -> None:
     text = "SELECT x.ts, y.v FROM a x [RANGE 5 SECONDS], a y [RANGE 5 SECONDS] WHERE x.k = y.k AND x.v > 3"
     spec, plans = pipeline(text)
-    assert plans[0].exprs == ("(`v` > 3L)", "`k`", "`v`")
+    assert plans[0].exprs == ((0, "(`v` > 3L)"), (1, "`k`"), (2, "`v`"))
     left, right = spec.feeds
     assert (left.keep, left.columns, left.present) == (0, (EVENT_TIME, 1), (1,))
     assert (right.keep, right.columns, right.present) == (-1, (1, 2), (0,))
@@ -198,7 +198,7 @@ def test_equal_queries_and_equal_inputs_travel_once() -> None:
     spec, plans = plan_pipeline((stream,), queries, 4, 2)
     assert len(spec.queries) == 2 and len(spec.feeds) == 1
     assert len(spec.graph.vertices) == 4  # one source, one synopsis of both lengths, an answer for each
-    assert sorted(plans[0].exprs) == ["(`v` > 2L)", "`k`", "`v`"]
+    assert sorted(text for _, text in plans[0].exprs) == ["(`v` > 2L)", "`k`", "`v`"]
 
 
 def test_metrics_add_up() -> None:
