@@ -119,7 +119,7 @@ def test_dropping(session: Session, source: Feed) -> None:
     session.sql(TEXT, name="q")
     with pytest.raises(ConfigError, match="query 'q' would no longer stand"):
         session.drop("a")
-    with pytest.raises(ConfigError, match="no stream, table, view, aggregate or query 'x'"):
+    with pytest.raises(ConfigError, match="no stream, table, view, aggregate, function or query 'x'"):
         session.drop("x")
     session.table("q", source.replay().select("k", "name"))
     with pytest.raises(ConfigError, match="more than one thing"):
