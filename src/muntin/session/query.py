@@ -118,7 +118,7 @@ class Query:
         if live:
             raise ConfigError(
                 f"EXPLAIN ANALYZE runs the query over what its inputs hold, and {live[0]} is streaming: register a "
-                "batch DataFrame (spark.read), or see query.metrics() of a live query"
+                "batch DataFrame (spark.read), or see query.metrics() and run.explain() of a live one"
             )
         rows = {
             s.name: frames[s.name].select(*s.schema.names).toArrow().cast(s.schema.to_arrow())
