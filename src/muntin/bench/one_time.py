@@ -8,6 +8,7 @@ Readers are processes of their own, as ``muntin sql --live`` is.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 
 from muntin.bench.contest import Say
 from muntin.bench.one_time_reader import ISOLATIONS, QUESTIONS, digest
+from muntin.bench.processes import cpu_seconds
 
 READERS = 8
 ROWS, KEYS = 2_000, 50
@@ -49,8 +51,8 @@ RUNNING = {
     "totals": "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM a [RANGE 10 SECONDS] GROUP BY k",
     "recent": "SELECT k, COUNT(*) AS n FROM a [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY k",
 }
-Span = tuple[str, float, float]
-"""Name of a turn, its begin and its end (seconds since the epoch)."""
+Span = tuple[str, float, float, float]
+"""Name of a turn, its begin and its end (seconds since the epoch), and the CPU seconds of the pipeline in it."""
 TURNS = (("none", "-1"), ("continuous", "0"), ("now and then", str(PERIOD)))
 """Names of turns, and how long a reader rests before it asks (-1: for ever)."""
 
@@ -58,7 +60,8 @@ TURNS = (("none", "-1"), ("continuous", "0"), ("now and then", str(PERIOD)))
 @dataclass(frozen=True)
 class OneTimeRun:
     """``answers``: that were given, of ``instants`` instants; ``wrong``: that were not those of their instant.
-    ``batch_ms``: by turn the median time of a batch, ``batches`` how many it had; ``response_ms``, ``age_ms``: by
+    ``batch_ms``: by turn the median time of a batch, ``batches`` how many it had, ``cpu_ms`` the CPU time of the
+    pipeline's processes by batch; ``response_ms``, ``age_ms``: by
     isolation medians and the greatest; ``stale``: answers of isolation latest that were not of the newest batch when
     they came; ``caught_up``: batches that readers took up while they read; ``failed``: questions without an answer
     after the first batch; ``ended``: readers that ended by themselves."""
@@ -74,6 +77,7 @@ class OneTimeRun:
     stale: int
     batch_ms: dict[str, float]
     batches: dict[str, int]
+    cpu_ms: dict[str, float]
     response_ms: dict[str, tuple[float, float]]
     age_ms: dict[str, tuple[float, float]]
 
@@ -103,7 +107,8 @@ def lines(found: OneTimeRun) -> list[str]:
     ]
     for turn, ms in found.batch_ms.items():
         rise = "" if turn == "none" else f", {100 * (found.rise[turn] - 1):+.1f} %"
-        out.append(f"readers {turn}: {ms:.0f} ms a batch (median of {found.batches[turn]}){rise}")
+        took = f"{ms:.0f} ms a batch (median of {found.batches[turn]}){rise}"
+        out.append(f"readers {turn}: {took}, {found.cpu_ms[turn]:.0f} ms of CPU")
     for isolation, (middle, most) in found.response_ms.items():
         age = found.age_ms[isolation]
         out.append(
@@ -134,7 +139,8 @@ def measure(seconds: float, say: Say, readers: int = READERS, block: float = BLO
                 _wait(lambda: (m := run.metrics()) is not None and m.batch >= WARM)
                 _pause(where, "0")  # what they compile, they compile now
                 _wait(lambda: len(_told(where)) >= 2 * readers * len(QUESTIONS))
-                spans = _turns(where, seconds, block, say)
+                others = {p.pid for p in processes}
+                spans = _turns(where, seconds, block, say, lambda: cpu_seconds(os.getpid(), others))
                 ended = sum(p.poll() is not None for p in processes)
             batches = _batches(run.query)
             run.stop()
@@ -218,16 +224,16 @@ def _wait(ready: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def _turns(where: Path, seconds: float, block: float, say: Say) -> list[Span]:
-    """The turns one after the other: name, begin and end."""
+def _turns(where: Path, seconds: float, block: float, say: Say, cpu: Callable[[], float]) -> list[Span]:
+    """The turns one after the other. ``cpu``: what the pipeline has used so far."""
     found, end = [], time.time() + seconds
     while time.time() < end:
         for name, rest in TURNS:
             _pause(where, rest)
             time.sleep(2)  # what was under way ends
-            began = time.time()
+            began, used = time.time(), cpu()
             time.sleep(block)
-            found.append((name, began, time.time()))
+            found.append((name, began, time.time(), cpu() - used))
         say(f"{max(end - time.time(), 0):.0f} s left")
     return found
 
@@ -254,13 +260,14 @@ def _found(
     failed = len(told) - len(answers)
     expected = Expected(rows)
     wrong = sum(expected.digest(t["question"], t["at"]) != t["digest"] for t in answers)
-    took = {n: [ms for t, ms in batches if any(s == n and b <= t <= e for s, b, e in spans)] for n, _ in TURNS}
+    took = {n: [ms for t, ms in batches if any(s == n and b <= t <= e for s, b, e, _ in spans)] for n, _ in TURNS}
+    used = {n: 1000 * sum(c for s, _, _, c in spans if s == n) / max(len(took[n]), 1) for n, _ in TURNS}
     by = {i: [t for t in answers if t["isolation"] == i] for i in ISOLATIONS}
     return OneTimeRun(
-        sum(e - b for _, b, e in spans), len(answers), len({t["at"] for t in answers}), wrong, failed, ended,
+        sum(e - b for _, b, e, _ in spans), len(answers), len({t["at"] for t in answers}), wrong, failed, ended,
         sum(t["caught_up"] for t in answers), sum(t["again"] for t in answers),
         sum(t["newer"] > 0 for t in by["latest"]), {n: statistics.median(t or [0.0]) for n, t in took.items()},
-        {n: len(t) for n, t in took.items()}, {i: _middle([t["seconds"] for t in own]) for i, own in by.items()},
+        {n: len(t) for n, t in took.items()}, used, {i: _middle([t["seconds"] for t in own]) for i, own in by.items()},
         {i: _middle([t["age"] for t in own]) for i, own in by.items()},
     )  # fmt: skip
 
