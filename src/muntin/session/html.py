@@ -75,7 +75,8 @@ def _stands(query: Query) -> str:
 
 def query_html(query: Query) -> str:
     """Its text, and its plan as a drawing; where it cannot be planned, why."""
-    head = f"<p><b>{escape(query.name)}</b> ({escape(_stands(query))})</p><pre>{escape(query.bound.text.strip())}</pre>"
+    text = f'<pre style="white-space:pre-wrap">{escape(query.bound.text.strip())}</pre>'
+    head = f"<p><b>{escape(query.name)}</b> ({escape(_stands(query))})</p>{text}"
     try:
         return f'{head}<div style="overflow-x:auto">{query.explain("svg")}</div>'
     except MuntinError as e:

@@ -69,8 +69,8 @@ def run_html(active: bool, exception: BaseException | None, m: RunMetrics | None
     """A run in a notebook: what it has counted so far, what ended it, its queries."""
     state = "runs" if active else "ended" if exception is None else f"failed: {exception}"
     counted = "no batch yet" if m is None else (
-        f"{m.batches:,} batches, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, {m.bad:,} bad, "
-        f"{m.shed:,} not admitted; {m.state_rows:,} rows of state"
+        f"{m.batches:,} batch{'' if m.batches == 1 else 'es'}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
+        f"{m.bad:,} bad, {m.shed:,} not admitted; {m.state_rows:,} rows of state"
     )
     return f"<p><b>Run</b> ({escape(state)}): {escape(counted)}</p>{queries._repr_html_()}"
 
