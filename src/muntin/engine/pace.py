@@ -135,7 +135,7 @@ class Pace:
         room = self.headroom * self.interval
         fixed, each = self.line.fit(self.beside)
         took = (seconds + fixed + each * done) / 2  # a single batch may be an accident
-        beside = min(fixed, 0.9 * took)
+        beside = min(fixed, 0.9 * took, room / 2)  # one that is thought to be large would cut too deep, if it is not
         whole = beside + (took - beside) * coming / done
         if fixed >= room:
             return max(done, min(4 * self.boost * done, fixed / 4 / each if each else 0.0)), whole
