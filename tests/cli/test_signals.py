@@ -153,3 +153,19 @@ def test_nobody_else_takes_the_signals(monkeypatch: pytest.MonkeyPatch) -> None:
         assert signal.getsignal(signal.SIGINT) is mine is not before
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.signal(signal.SIGINT, before) is before
+
+
+def test_a_child_may_ignore_the_terminal_s_interrupt() -> None:
+    """Ctrl-C reaches every process of the terminal's group: PySpark has the JVM ignore it, so that a batch can end."""
+    code = (
+        "import signal, subprocess, sys\n"
+        "from muntin.cli.ending import guarded\n"
+        "with guarded():\n"
+        "    ask = [sys.executable, '-c', 'import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)']\n"
+        "    ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "    print(subprocess.run(ask, preexec_fn=ignore, capture_output=True, text=True).stdout.strip())\n"
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "    print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == (["True", "False"], "")

@@ -43,7 +43,11 @@ def guarded() -> Iterator[None]:
     nobody changes handlers but by ``handled_by``.
     """
 
+    owner = os.getpid()
+
     def set_others(number: int, handler: Any) -> Any:
+        if os.getpid() != owner:  # a child before it becomes the JVM, which leaves Ctrl-C to us
+            return _set(number, handler)
         return signal.getsignal(number) if number in SIGNALS else _set(number, handler)
 
     signal.signal = set_others  # type: ignore[assignment]
