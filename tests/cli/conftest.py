@@ -7,10 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from muntin.cli.ending import SIGNALS
+
 
 @pytest.fixture(autouse=True)
-def hangup_ends() -> Iterator[None]:
-    """SIGHUP is not ignored, by the tests or by what they start, also where they themselves run under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def signals_of_a_terminal() -> Iterator[None]:
+    """SIGHUP is not ignored, by the tests or by what they start, also where they themselves run under nohup; whatever a
+    test does, the handlers of the test run are back after it."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, old in before.items():
+        signal.signal(number, old)

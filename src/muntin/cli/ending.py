@@ -25,14 +25,23 @@ Handler = Callable[[int, FrameType | None], Any]
 
 @contextmanager
 def handled_by(handler: Handler) -> Iterator[None]:
-    """Take over the signals that end a command, and give them back. One that ``nohup`` ignores stays ignored."""
+    """Take over the signals that end a command, and give them back. One that ``nohup`` ignores stays ignored, and so
+    does one that is no longer answered (``unanswered``)."""
     kept = [n for n in SIGNALS if n == getattr(signal, "SIGHUP", None) and signal.getsignal(n) is signal.SIG_IGN]
     before = {number: _set(number, handler) for number in SIGNALS if number not in kept}
     try:
         yield
     finally:
         for number, old in before.items():
-            _set(number, old)
+            if signal.getsignal(number) is handler:
+                _set(number, old)
+
+
+def unanswered(handler: Handler) -> None:
+    """Ignore what ``handler`` answers until the process ends: its last line is said, and its status is known."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is handler:
+            _set(number, signal.SIG_IGN)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
-from muntin.cli.ending import end_now, handled_by
+from muntin.cli.ending import end_now, handled_by, unanswered
 from muntin.cli.failures import CONTEXT, FAILED, OK, describe
 from muntin.cli.progress import Progress
 from muntin.core.errors import ConfigError
@@ -72,6 +72,7 @@ def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:
         run.stop()
         failure = run.exception
         if failure is None:
+            unanswered(asked)
             with suppress(OSError):  # after SIGHUP there is no terminal
                 out.write(f"{STOPPED}\n")
             return asked.status
