@@ -56,7 +56,7 @@ test-slow: $(VENV)/spark.jsa ## the long forms of the tests too (crashes, cluste
 docs: $(STAMP) ## the documentation as pages, into build/site (strict: a broken link or reference fails)
 	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet --site-dir build/site
 
-bench: $(STAMP) ## a benchmark against Spark's own operators and Flink: CASE=sliding-sum | window-join | state-bytes | window-length | many-queries | overload
+bench: $(STAMP) ## a benchmark against Spark's own operators and Flink: CASE=sliding-sum | window-join | state-bytes | window-length | many-queries | overload | one-time
 	@$(JAVA) && $(BIN)/muntin bench $(CASE) $(ARGS)
 
 lock: $(STAMP) ## write requirements.lock from what .venv has now (after a deliberate upgrade)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.bench import overload
-from muntin.bench.overload import Overloaded, Sample, fitting, good, held_by_workers, judged, run_overload
+from muntin.bench.overload import Overloaded, Sample, fitting, good, judged, run_overload
 from muntin.bench.overload_rows import LAG, Compared, compared, exact_pairs, rows_at
 from muntin.core.errors import ConfigError
 
@@ -51,7 +51,6 @@ def test_judgement(tmp_path: Path) -> None:
     assert judged("drop", 3.0, 100, Compared(2, 3, True), looks(*range(11), memory=0), 10).memory_bounded
     other = judged("drop", 3.0, 100, Compared(1, 3, False), [], 10)
     assert not other.subset and not other.lag_bounded and "not bounded" in overload.line(other)
-    assert held_by_workers() >= 0
     assert fitting((400, 1.0), (800, 4.0), 2.4) == pytest.approx(620, abs=1)
     assert fitting((400, 2.0), (800, 1.0), 2.4) == 800
 

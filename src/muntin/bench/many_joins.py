@@ -84,12 +84,12 @@ def on_spark(folder: Path) -> Callable[[int, list[pa.Table]], Timed]:
             live.withWatermark("ts", "1 second").createOrReplaceTempView(f"live_{name}")
         found = [spark.sql(spark_sql(s, "whole_a", "whole_b")).toArrow() for s in windows()[:count]]
         results = [spark.sql(spark_sql(s, "live_a", "live_b")) for s in windows()[:count]]
-        running = [_started(r, folder / f"check-joins-{count}-{i}") for i, r in enumerate(results)]
-        _drained(running)
+        running = [started(r, folder / f"check-joins-{count}-{i}") for i, r in enumerate(results)]
+        drained(running)
         began = time.perf_counter()
         for feed in feeds:
             feed.more(1)
-        _drained(running)
+        drained(running)
         seconds = time.perf_counter() - began
         for r in running:
             r.stop()
@@ -98,11 +98,13 @@ def on_spark(folder: Path) -> Callable[[int, list[pa.Table]], Timed]:
     return timed
 
 
-def _started(result: Any, check: Path) -> Any:
+def started(result: Any, check: Path) -> Any:
+    """A streaming query of Spark's whose results are dropped."""
     return result.writeStream.format("noop").option("checkpointLocation", str(check)).start()
 
 
-def _drained(running: Sequence[Any]) -> None:
+def drained(running: Sequence[Any]) -> None:
+    """Wait until each has taken in all that there is."""
     for r in running:
         r.processAllAvailable()
 

@@ -20,6 +20,7 @@ from typing import Any
 from muntin.bench import flink_env, flink_sql, many_joins
 from muntin.bench.data import SCHEMA_DDL, Feed, rows
 from muntin.bench.flink import Child
+from muntin.bench.many_joins import TEN
 from muntin.bench.many_queries import AGGREGATES, JOINS, Many, ManyRecord, Say, Shape, shape, shown_in_process
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
@@ -28,7 +29,6 @@ from muntin.local.runtime import run_local
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 
-TEN = 10
 ROWS = {"spark": 60_000, "flink": 300_000}
 """Rows of the timed batch."""
 
@@ -177,24 +177,17 @@ def _spark(folder: Path) -> Callable[[Sequence[Shape], list[Answer]], _Timed]:
         live = spark.readStream.schema(SCHEMA_DDL).option("maxFilesPerTrigger", 1).parquet(str(feed.folder))
         live.withWatermark("ts", "1 second").createOrReplaceTempView("native")
         results = (spark.sql(spark_sql(q, "native")) for q in queries)
-        running = [_started(r, folder, f"{len(queries)}-{i}") for i, r in enumerate(results)]
-        for r in running:
-            r.processAllAvailable()
+        running = [many_joins.started(r, folder / f"check-{len(queries)}-{i}") for i, r in enumerate(results)]
+        many_joins.drained(running)
         began = time.perf_counter()
         feed.more(1)
-        for r in running:
-            r.processAllAvailable()
+        many_joins.drained(running)
         seconds = time.perf_counter() - began
         for r in running:
             r.stop()
         return _Timed(seconds, answers == expected, sum(map(len, answers)))
 
     return timed
-
-
-def _started(result: Any, folder: Path, name: str) -> Any:
-    writer = result.writeStream.format("noop").option("checkpointLocation", str(folder / f"check-{name}"))
-    return writer.start()
 
 
 def _collected(found: Sequence[Any]) -> Answer:

@@ -7,13 +7,12 @@ had read, which is computed afterwards in this process.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,8 @@ import pyarrow.parquet as pq
 
 from muntin.bench.contest import Say
 from muntin.bench.overload_rows import TEXT, WINDOW, Compared, Writer, compared, put, rows_at
+from muntin.bench.processes import held_by_workers
+from muntin.bench.record import write_json
 from muntin.core.errors import ConfigError
 from muntin.plan.windows import Shed
 
@@ -104,33 +105,7 @@ def _watched(run: Any, seconds: float) -> Iterator[Sample]:
         if found is not None and found.watermark is not None:  # a batch under way makes answers older, too
             lag = time.time() - found.watermark / 1e6
             told = found.answered.get("q", 1.0)
-            yield Sample(time.time() - start, lag, found.state_rows, held_by_workers(), told, found.batches)
-
-
-def held_by_workers() -> int:
-    """Bytes that Python workers below this process hold; 0 where the system does not tell."""
-    parents, names = {}, {}
-    for entry in Path("/proc").glob("[0-9]*/stat") if os.path.isdir("/proc/self") else ():
-        try:
-            name, _, rest = entry.read_text().partition(") ")
-        except OSError:  # it has ended
-            continue
-        pid = int(entry.parent.name)
-        parents[pid], names[pid] = int(rest.split()[1]), name.partition("(")[2]
-    total = 0
-    for pid in parents:
-        if names[pid].startswith("python") and pid != os.getpid() and os.getpid() in _above(pid, parents):
-            try:
-                total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-            except OSError:
-                continue
-    return total
-
-
-def _above(pid: int, parents: dict[int, int]) -> Iterator[int]:
-    while pid in parents:
-        pid = parents[pid]
-        yield pid
+            yield Sample(time.time() - start, lag, found.state_rows, held_by_workers(os.getpid()), told, found.batches)
 
 
 def judged(
@@ -271,7 +246,7 @@ def run_overload(say: Say, seconds: float | None, loads: str | None, json_file: 
     each = seconds or 60.0
     found = list(run(say, each, chosen))
     if json_file is not None:
-        json_file.write_text(json.dumps([asdict(r) for r in found], indent=2) + "\n", encoding="utf-8")
+        write_json(found, json_file)
     if plot is not None:
         draw(found, plot, each)
     return good(found)

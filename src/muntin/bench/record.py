@@ -11,8 +11,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Record:
     """``rows_per_s``: steady input rate; ``speedup``: Muntin's rows_per_s over this engine's; ``answers_equal``:
-    whether
-    the engines gave the same rows on the prefix that both ran."""
+    whether the engines gave the same rows on the prefix that both ran."""
 
     bench: str
     case: str

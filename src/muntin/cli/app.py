@@ -449,7 +449,7 @@ def bench(
                 raise typer.Exit(1)
             return
         if (seconds, loads, plot) != (None, None, None):
-            raise ConfigError("--seconds, --loads and --plot are for overload")
+            raise ConfigError("--seconds is for overload and one-time, --loads and --plot are for overload")
         if not run_bench(case, json, engines.split(",") if engines is not None else None):
             raise typer.Exit(1)
 
