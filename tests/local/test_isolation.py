@@ -54,8 +54,8 @@ def asked(text: str, seed: int, when: Callable[[], bool], isolation: Isolation) 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_newest_state_while_batches_are_committed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    caught, again = 0, 0
+def test_the_newest_state_while_batches_are_committed(text: str) -> None:
+    caught = 0
     for seed in (1, 2, 3):
         rng = random.Random(seed)
         found, versions = asked(text, seed, lambda r=rng: r.random() < 0.15, "latest")
@@ -63,7 +63,7 @@ def test_the_newest_state_while_batches_are_committed(text: str, monkeypatch: py
         assert rows == by_duckdb(text, versions.batches, found.at)
         assert found.batch + found.newer == versions.done - 1
         assert found.newer == 0 or versions.done == len(versions.batches)
-        caught, again = caught + found.caught_up, again + found.again
+        caught += found.caught_up
     assert caught > 0
 
 

@@ -55,8 +55,8 @@ def test_queries_wait_for_their_turn_and_lose_nothing(
     seen: list[dict[str, int]] = []
     step = run._after
 
-    def after(batch: int, began: float) -> None:
-        step(batch, began)
+    def after(batch: int, began: float, waited: float) -> None:
+        step(batch, began, waited)
         seen.append({n: m.waited for n, m in run.metrics().queries.items()})
 
     run._after = after  # type: ignore[method-assign]

@@ -57,7 +57,7 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_a_batch_that_runs_again_leaves_out_the_same_rows(
-    spark: Any, feed: Callable[[str], Feed], tmp_path: Path
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feeds, kept, failing = inputs(feed, 3), {}, [True]  # type: dict[str, Feed], dict[int, pa.Table], list[bool]
     session = session_over(spark, feeds)
@@ -80,8 +80,10 @@ def test_a_batch_that_runs_again_leaves_out_the_same_rows(
     with pytest.raises(RuntimeError, match="the sink fails"):
         session.start(str(tmp_path / "cp"), "available_now").await_termination()
     first = kept[1]
+    monkeypatch.setattr("muntin.spark.run.wait_for_readers", lambda path: 3600.0)
     run = session.start(str(tmp_path / "cp"), "available_now")
     run.await_termination()
+    assert run._overload is not None and run._overload._took < 0, "an hour for readers was no load"
 
     valves = [None, Valve({}, [decided]), None]
     assert Counter(rows(kept[1])) == Counter(rows(first)) != Counter()

@@ -101,8 +101,8 @@ def test_small_windows_run_while_large_ones_wait(
     seen: list[dict[str, int]] = []
     step = run._after
 
-    def after(batch: int, began: float) -> None:
-        step(batch, began)
+    def after(batch: int, began: float, waited: float) -> None:
+        step(batch, began, waited)
         seen.append({n: m.waited for n, m in run.metrics().queries.items()})
 
     run._after = after  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ decision for the batch alone, so a batch that runs again lets go of the same row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.harvestable import harvestable
@@ -54,14 +54,17 @@ def _let_go(state: ShardState, over: int, chosen: Parts) -> tuple[int, int]:
     return rows, size
 
 
-def _in_turn(state: ShardState, chosen: Parts) -> Iterator[Chunk]:
+def _in_turn(state: ShardState, chosen: Parts) -> list[Chunk]:
     """The panes in the order in which they go."""
     chunks = [(name, c) for name in _windows(state) for c in state.list(name)]
     now = max((c.meta["max_start"] for _, c in chunks), default=0)
-    unread = [c for name, c in chunks if part_of(c.meta, now) > _last_read(name, chosen)]
-    others = [c for _, c in chunks if not any(c is u for u in unread)]
-    for part in (unread, others):
-        yield from sorted(part, key=lambda c: (c.meta["max_exp"], c.meta["min_start"]))
+    last = {name: _last_read(name, chosen) for name in _windows(state)}
+
+    def turn(named: tuple[str, Chunk]) -> tuple[bool, int, int]:
+        name, c = named
+        return part_of(c.meta, now) <= last[name], c.meta["max_exp"], c.meta["min_start"]
+
+    return [c for _, c in sorted(chunks, key=turn)]
 
 
 def _windows(state: ShardState) -> list[str]:

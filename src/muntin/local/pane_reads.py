@@ -50,6 +50,7 @@ class Wanted:
 
     @property
     def schema(self) -> pa.Schema:
+        """The columns, as the stream has them."""
         return Schema(tuple(f for f in self.source.stream.schema if f.name in self.columns)).to_arrow()
 
 

@@ -97,12 +97,17 @@ class _Versions:
     """The last committed batch that is known of."""
 
     def newest(self) -> int:
-        """The last committed batch. Cost: a look at a file."""
+        """The last committed batch. Cost: a look at two files."""
         last = max(self.last, self.found.next_batch - 1)
-        while files.is_file(files.join(self.found.path, "commits", str(last + 1))):
+        while self._is_committed(last + 1):
             last += 1
+        if last >= 0 and not self._is_committed(last):  # Spark lets go of all but the newest hundred
+            last = read_checkpoint(self.found.path).next_batch - 1
         self.last = last
         return last
+
+    def _is_committed(self, batch: int) -> bool:
+        return files.is_file(files.join(self.found.path, "commits", str(batch)))
 
     def open(self, vertices: Collection[str]) -> Snapshot | None:
         """Some vertices after it. Raises CollectedError where other queries run by now."""

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from muntin.spark import files
 
 DIRECTORY = "readers"
+"""Of the files that readers leave, in the checkpoint."""
 
 HOLD_SECONDS = 10.0
 """How long a batch waits at most."""

@@ -343,10 +343,10 @@ class Run:
             _run_whole(letters)
         if not is_whole(self.spec, self.query_id, batch_id):
             raise InternalError(f"batch {batch_id} ended, but not every task left its state; it is not committed")
-        wait_for_readers(self.made.checkpoint.path)
+        waited = wait_for_readers(self.made.checkpoint.path)
         for outlet in outlets:
             publish(outlet, batch_id)
-        self._after(batch_id, began)
+        self._after(batch_id, began, waited)
 
     def _write(self, letters: DataFrame, batch_id: int) -> None:
         """Hand the batch to the sinks that Spark writes."""
@@ -374,13 +374,15 @@ class Run:
         mine = letters.where(f"kind = {wire.RESULT} AND target = {number}")
         return mine.mapInArrow(unpacker(query.result_schema.to_arrow()), struct_of(query.spark_schema()))
 
-    def _after(self, batch_id: int, began: float) -> None:
+    def _after(self, batch_id: int, began: float, waited: float) -> None:
+        """What a batch tells that ``began`` then and ``waited`` for readers, which is no load."""
         made, store = self.made, self.made.store
         reports = list(store.reports(self.query_id, made.spec.levels, batch_id))
         found, vertices = combine(batch_id, reports), by_vertex(reports)
+        ended = time.monotonic() - waited
         if self.budget is not None:
             took = {id: c.seconds for id, c in vertices.items()}
-            self.budget.note(made.spec, took, reports, time.monotonic() - began)
+            self.budget.note(made.spec, took, reports, ended - began)
             found = self.budget.told(found)
             if self.budget.left:  # their turn comes whether more rows do or not
                 send_heartbeat(made.checkpoint.store, {})
@@ -390,7 +392,7 @@ class Run:
         shares, fulls = {}, {}
         if self._overload is not None:
             traffic, gave = traffic_of(made, found, vertices), harvest_counts(reports)
-            self._overload.done(batch_id, began, time.monotonic(), traffic, gave)
+            self._overload.done(batch_id, began, ended, traffic, gave)
             shares = {s: self._overload.answer(s) for s in names.values()}
             fulls = {s: self._overload.full(s, found[s].results) for s in names.values() if s in found}
         self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares, fulls)
