@@ -19,6 +19,7 @@ KNOWN = ["A", "departures", "n"]
         ("SELECT 'FROM A' AS t, list[1] FROM other JOIN \"departures\" USING (k) -- FROM A",
          "SELECT 'FROM A' AS t, list[1] FROM other JOIN \"held_0\" AS \"departures\" USING (k) -- FROM A",
          ["`departures`"]),
+        ("SELECT * FROM A [SESSION 1 HOUR]", 'SELECT * FROM "held_0" AS A', ["`A` [SESSION 1 HOUR]"]),
         ("SELECT * FROM A [RANGE 1 HOUR] LEFT JOIN (A [RANGE 2 HOURS] JOIN n ON true) ON 1 = 1",
          'SELECT * FROM "held_0" AS A LEFT JOIN ("held_1" AS A JOIN "held_2" AS n ON true) ON 1 = 1',
          ["`A` [RANGE 1 HOUR]", "`A` [RANGE 2 HOURS]", "`n`"]),

@@ -147,6 +147,9 @@ def test_rows_that_a_guard_keeps_away_are_not_shown() -> None:
     [
         (lambda x: x[:1], "function f gave 1 values, asked about 4 rows of int64: it must give one for each row"),
         (lambda x: 7, "function f gave a int, asked about 4 rows of int64: it must give an array"),
+        (lambda x: {1, 2, 3, 4}, "function f gave a set, asked about 4 rows of int64: it must give an array"),
+        (lambda x: pa.table({"x": x}), "function f gave a Table, .*: it must give an array"),
+        (lambda x: x.to_numpy().reshape(2, 2), "function f gave a ndarray, .*: it must give an array of one dimension"),
         (lambda x: pc.cast(x, pa.string()), "gave string, .*: it is registered as one that gives int32"),
         (lambda x: pc.add(x, 2**40), "gave what is no int32, .*not in range"),
         (lambda x: ["a"] * len(x), "gave what is no int32"),
@@ -173,6 +176,10 @@ def test_what_is_told_before_a_row_is_read() -> None:
         muntin.query("SELECT 1 AS c FROM r [NOW]", functions={"kelvin": kelvin, "Kelvin": kelvin}, r=READINGS)
     with pytest.raises(ConfigError, match="function 'f': unknown type DUBLE"):
         muntin.function(lambda x: x, name="f", returns="DUBLE")
+    with pytest.raises(ConfigError, match=r"function 'f': a type is of Arrow, or .*, not 3"):
+        muntin.function(lambda x: x, name="f", returns="INT", arguments=[3])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match=r"functions is a list of functions, as in \[kelvin\]"):
+        muntin.query("SELECT 1 AS c FROM r [NOW]", functions=kelvin, r=READINGS)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="its code does not take 2 arrays"):
         muntin.function(lambda x: x, name="f", returns="INT", arguments=["INT", "INT"])
     with pytest.raises(ConfigError, match="say what it gives"):
@@ -234,6 +241,8 @@ def test_functions_of_a_job_file(tmp_path: Path) -> None:
     assert (status, err) == (0, "") and "320.15,94" in out
     status, out, _ = call("explain", text)
     assert status == 0 and "double_it(" in out
+    result = CliRunner().invoke(app, ["shell", "--job", str(job)], input=f"\\format csv\n{text};\n")
+    assert result.exit_code == 0 and "320.15,94" in result.stdout
     for key, words in [
         ('f = "own_code_of_job"', 'no place of code; write "module:function"'),
         ('f = "own_code_of_job:nothing"', "module own_code_of_job has no function nothing"),

@@ -11,7 +11,7 @@ from muntin.core.priority import at_low_priority
 def main() -> None:
     """Run the command line; see ``app``. Who asks a pipeline that runs gets what time it leaves."""
     with guarded():
-        if "--live" in sys.argv[1:]:
+        if any(word == "--live" or word.startswith("--live=") for word in sys.argv[1:]):
             at_low_priority()
         from muntin.cli.app import app
 

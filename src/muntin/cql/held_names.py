@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 _SKIP = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
-_WINDOW = r"\[\s*(?:RANGE|NOW|UNBOUNDED|ROWS|PARTITION)\b[^\]]*\]"
+_WINDOW = r"\[\s*(?:RANGE|NOW|UNBOUNDED|ROWS|SESSION|PARTITION)\b[^\]]*\]"
 _NAME = r'"(?:[^"]|"")+"|`[^`]+`|[A-Za-z_]\w*'
 _PIECES = re.compile(
     rf"(?P<skip>{_SKIP})|(?P<name>{_NAME})(?P<window>\s*{_WINDOW})?|(?P<mark>\S)", re.IGNORECASE | re.DOTALL

@@ -58,8 +58,8 @@ def function(
     Args:
         code: takes as many Arrow arrays of one length as the function has arguments, and gives an Arrow array, a NumPy
             array, a pandas column or a list of that length. Equal arguments must give equal answers, row by row.
-        returns: type of the answer, as Arrow type or in Spark's DDL. An answer of another type is taken where no value
-            is changed by that (whole numbers for DOUBLE), and else stops the query.
+        returns: type of the answer, as Arrow type or in Spark's DDL. An answer of another type is taken where its
+            values are of this one too (whole numbers for DOUBLE; FLOAT rounds), and else stops the query.
         arguments: types that arguments are cast to (None: they come as they are).
         name: how queries call it (None: the name of the code).
         version: what tells it from a function of this name that answers otherwise, in a checkpoint above all: there a
@@ -93,6 +93,8 @@ def function(
 def _type(given: Type, owner: str) -> pa.DataType:
     if isinstance(given, pa.DataType):
         return given
+    if not isinstance(given, str):
+        raise ConfigError(f"{owner}: a type is of Arrow, or a text of Spark's DDL, as in \"DOUBLE\", not {given!r}")
     try:
         return from_spark(given)
     except ValueError as e:
@@ -111,6 +113,8 @@ def _accepts(made: ScalarFunction, count: int) -> bool:
 
 def with_functions(catalog: Catalog, given: Functions) -> Catalog:
     """The catalog with functions, under the names of the mapping where one is given. Raises ConfigError."""
+    if isinstance(given, ScalarFunction):
+        raise ConfigError(f"functions is a list of functions, as in [{given.name}], or a mapping by name")
     named = given.items() if isinstance(given, Mapping) else ((None, f) for f in given)
     for name, found in named:
         catalog = with_function(catalog, found, name)

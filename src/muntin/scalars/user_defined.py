@@ -51,8 +51,9 @@ def _array(function: ScalarFunction, found: Any, kind: pa.DataType, asked: str) 
     """What the code gave, as an array of the type that it is to have."""
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()
-    if isinstance(found, pa.Scalar | str | bytes) or not hasattr(found, "__len__"):
-        raise DataError(f"function {function.name} gave a {type(found).__name__}, {asked}: it must give an array")
+    if not isinstance(found, pa.Array | list | tuple) and len(getattr(found, "shape", ())) != 1:
+        given = f"function {function.name} gave a {type(found).__name__}"
+        raise DataError(f"{given}, {asked}: it must give an array of one dimension")
     try:
         array = found if isinstance(found, pa.Array) else _made(found, kind)
         if array.type == kind:
@@ -72,7 +73,7 @@ def _made(found: Any, kind: pa.DataType) -> pa.Array:
 
 
 def _alike(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of one type may be taken as the other where none is changed by it."""
+    """Whether values of one type may be taken as the other (FLOAT rounds; a value out of range is an error)."""
     t = pa.types
     whole = t.is_integer(given) and (t.is_integer(wanted) or t.is_floating(wanted) or t.is_decimal(wanted))
     near = (t.is_floating(given) and t.is_floating(wanted)) or (t.is_decimal(given) and t.is_decimal(wanted))

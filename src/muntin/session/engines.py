@@ -25,6 +25,7 @@ def by_duckdb(text: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     except ImportError as e:
         raise ConfigError('engine "duckdb" needs DuckDB: pip install "muntin[sql]"') from e
     with duckdb.connect() as connection:
+        connection.execute("SET python_enable_replacements = false")  # a name is a table of these, never a variable
         for name, table in tables.items():
             connection.register(name, table)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as changed
-from typing import Any, get_args
+from typing import Any
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -18,17 +18,16 @@ from muntin.cql.user_functions import Type, function, with_function
 from muntin.plan.aggregates import Evaluate, UserAggregate, evaluator
 from muntin.plan.catalog import AggregateFunction, Catalog, Stream, Table, View
 from muntin.plan.user_functions import OnNull, ScalarFunction, user_calls
-from muntin.session.given import UNITS, check_choices, never_changes, spans
+from muntin.session.given import UNITS, TableKind, check_choices, check_frame, check_table, spans
 from muntin.session.query import Query
-from muntin.spark.change_feeds import updates_of
-from muntin.spark.embedded import Column, DataFrame, SparkSession, not_by_connect
+from muntin.spark.change_feeds import Updates, updates_of
+from muntin.spark.embedded import Column, DataFrame, SparkSession
 from muntin.spark.late_output import source_row
 from muntin.spark.run import Run
-from muntin.spark.tables import static_feed, update_feed
+from muntin.spark.tables import TableFrame, static_feed, update_feed
 from muntin.spark.times import ready_event_time
-from muntin.spark.types import arrow_type, check_names, schema_of
+from muntin.spark.types import arrow_type, schema_of
 
-TableKind = OneOf["static", "nrr", "relation", "upsert"]
 TableForm = OneOf["upsert", "debezium", "delta"]
 
 
@@ -39,6 +38,10 @@ def _standing(what: str, way: str) -> Iterator[None]:
         yield
     except MuntinError as e:
         raise ConfigError(f"{what} would no longer stand ({e}): {way} first, or keep what it reads") from e
+
+
+def _update_feed(came: Updates, name: str) -> TableFrame:
+    return update_feed(came.df, name, came.ts, came.op, UNITS[came.ts_unit] if came.ts_unit else None)
 
 
 class Registry:
@@ -92,8 +95,7 @@ class Registry:
         """
         self._free(name, replace)
         check_choices(f"stream {name!r}", ts_unit, on_bad_time=on_bad_time)
-        not_by_connect(df, f"stream {name!r}: its DataFrame")
-        check_names(df, f"stream {name!r}")
+        check_frame(df, f"stream {name!r}")
         ready = ready_event_time(df, ts, ts_unit, name)
         given = spans(f"stream {name!r}", slack=slack, idle_after=idle_after, max_jump=max_jump)
         if rate is not None and not rate > 0:
@@ -130,8 +132,7 @@ class Registry:
 
         A static table is a batch DataFrame, there before every row; a live pipeline reads it when it first runs a query
         that uses it. The other kinds are DataFrames of updates, streaming in a live pipeline, each at an event time:
-        of a ``relation`` past and future rows of a stream see the change, of an ``nrr`` (non-retroactive relation) only
-        later ones.
+        all rows of a stream see a change of a ``relation``, only later ones that of an ``nrr`` (non-retroactive one).
 
         Args:
             name: how queries call it.
@@ -141,8 +142,7 @@ class Registry:
             op: column that says whether the row comes (+, I, insert, c, r) or an equal one goes (-, D, delete, d);
                 where ``df`` has Debezium's columns ``before`` and ``after`` they hold the rows, and ``op`` may be u.
             slack: how far back in event time updates may come.
-            idle_after: processing time without updates after which the table no longer holds time back; time in which
-                the pipeline was down does not count.
+            idle_after: processing time without updates after which it no longer holds time back, as for ``stream``.
             on_bad_time: what to do with an update that has no usable event time: drop and count it, or fail.
             ts_unit: unit of an integer ``ts``: us, ms or s.
             key: column or columns of which each combination has one row: a row that comes replaces it, a row that goes
@@ -160,23 +160,15 @@ class Registry:
         ``op`` stops the run with a DataError.
         """
         self._free(name, replace)
-        if kind not in get_args(TableKind):
-            raise ConfigError(f'table {name!r}: kind is "static", "relation", "nrr" or "upsert", not {kind!r}')
-        check_choices(f"table {name!r}", ts_unit, on_bad_time=on_bad_time, on_bad_update=on_bad_update)
-        if kind == "static" and (ts is not None or op is not None or key or on_bad_update != "drop" or feed):
-            raise ConfigError(never_changes(name))
-        not_by_connect(df, f"table {name!r}: its DataFrame")
-        check_names(df, f"table {name!r}")
         by = (key,) if isinstance(key, str) else tuple(key)
-        form = "upsert" if kind == "upsert" and feed is None else feed
-        came = updates_of(df, form, name, ts, op, ts_unit, by)
-        unit = UNITS[came.ts_unit] if came.ts_unit else None
-        changes = static_feed(df, name) if kind == "static" else update_feed(came.df, name, came.ts, came.op, unit)
-        schema = schema_of(changes.schema, f"table {name!r}")
+        check_table(name, kind, ts is not None or op is not None or by or feed, ts_unit, on_bad_time, on_bad_update)
+        check_frame(df, f"table {name!r}")
+        came = updates_of(df, "upsert" if kind == "upsert" and feed is None else feed, name, ts, op, ts_unit, by)
+        changes = static_feed(df, name) if kind == "static" else _update_feed(came, name)
         given = spans(f"table {name!r}", slack=slack, idle_after=idle_after)
         table = Table(
-            name, schema, "relation" if kind == "upsert" else kind, on_bad_time=on_bad_time, key=by,
-            on_bad_update=on_bad_update, deletions_first=came.deletions_first, **given,
+            name, schema_of(changes.schema, f"table {name!r}"), "relation" if kind == "upsert" else kind, key=by,
+            on_bad_time=on_bad_time, on_bad_update=on_bad_update, deletions_first=came.deletions_first, **given,
         )  # fmt: skip
         self._register(table, changes.df, changes.row)
 

@@ -77,7 +77,7 @@ class Files:
         new = {p.name.lower() for p in (*inputs.streams, *inputs.tables)}
         streams = tuple(s for s in self.inputs.streams if s.name.lower() not in new) + inputs.streams
         tables = tuple(t for t in self.inputs.tables if t.name.lower() not in new) + inputs.tables
-        self.inputs, self._opened = Inputs(streams, tables), None
+        self.inputs, self._opened = Inputs(streams, tables, self.inputs.functions + inputs.functions), None
 
     def catalog(self) -> Catalog:
         return self._open().catalog
