@@ -12,9 +12,12 @@ from test_history import SHOWN, asked, data, snapshot
 from test_one_time import Fixed
 
 from muntin.core.errors import ConfigError, QueryError, UnsupportedError
+from muntin.core.time import instant_text
 from muntin.dataflow.durable import DurablePlan, from_json, take_up, to_json
 from muntin.local.one_time import OneTimeAnswer, one_time
 from muntin.local.runtime import LocalPipeline
+from muntin.session.engines import by_duckdb
+from muntin.session.one_time import _by_another
 
 CHANGES = [
     SHOWN,
@@ -143,6 +146,18 @@ def test_any_query_over_them_and_over_windows() -> None:
     assert len(both.rows) and (both.at % 3_000_000 == 0 or "q2 is as of" in both.notes[0])
     empty = run.ask("SELECT COUNT(*) AS n FROM q1 WHERE n > 1000")
     assert empty.rows.to_pylist() == [{"n": 0}]
+
+
+def test_another_engine_is_told_of_tables_of_an_earlier_instant() -> None:
+    for upto in (8, 9):
+        run = Run([CHANGES[1], WHOLE[0]], data(5)[:upto], 3)
+        versions = Fixed(snapshot(run.pipeline, run.batches - 1))
+        text = "SELECT q0.k, q0.n, q1.n AS before FROM q0, q1 WHERE q0.k = q1.k"
+        found = _by_another(text, run.plan, versions, "window", "duckdb", by_duckdb)
+        earlier = found.at // 3_000_000 * 3_000_000
+        assert len(found.rows) and found.at > earlier and found.notes == (f"`q1` is as of {instant_text(earlier)}",)
+        alone = _by_another("SELECT * FROM q1", run.plan, versions, "window", "duckdb", by_duckdb)
+        assert (alone.at, alone.notes) == (earlier, ())
 
 
 @pytest.mark.parametrize("text", UNTOLD)

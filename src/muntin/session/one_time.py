@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from muntin.core.errors import ConfigError
+from muntin.core.time import instant_text
 from muntin.cql.held_names import held_tables
 from muntin.dataflow.durable import DurablePlan, newest_before
 from muntin.dataflow.history import kept_rows
@@ -80,7 +81,11 @@ def _by_another(
     def finish(found: Sequence[OneTimeAnswer]) -> OneTimeAnswer:
         rows = answer(asked, {t.name: f.rows for t, f in zip(tables, found, strict=True)})
         latest = max(found, key=lambda f: f.at)
-        return replace(latest, rows=rows, notes=tuple(dict.fromkeys(n for f in found for n in f.notes)))
+        notes = [n for f in found for n in f.notes]
+        for t, f in zip(tables, found, strict=True):
+            if f.at != latest.at:
+                notes.append(f"{t.query.removeprefix('SELECT * FROM ')} is as of {instant_text(f.at)}")
+        return replace(latest, rows=rows, notes=tuple(dict.fromkeys(notes)))
 
     return one_time_of([t.query for t in tables], plan, versions, finish, None, isolation)
 
