@@ -20,7 +20,7 @@ from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.kernels.hashing import hash_columns
-from muntin.kernels.joining import between, probe
+from muntin.kernels.joining import between
 from muntin.kernels.schedule import at_changes, at_instants, spread
 from muntin.kernels.spans import probe_spans
 from muntin.local.runtime import LocalPipeline
@@ -71,7 +71,6 @@ COUNTED: tuple[tuple[Callable[..., Any], Callable[[tuple[Any, ...], Any], int]],
     (hash_columns, lambda args, _: args[1]),
     (concat_rows, lambda _, result: result.num_rows),
     (spread, lambda _, result: len(result[0])),
-    (probe, lambda _, result: result[2]),
     (probe_spans, lambda _, result: result.looked),
     (between, lambda _, result: result[2]),
     (at_instants, lambda _, result: len(result[0].group)),

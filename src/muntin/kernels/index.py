@@ -10,6 +10,18 @@ from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI32, MI64
 
 
+@nb.njit(nb.int64(I64, nb.int64, nb.int64, nb.int64), cache=True, inline="always")
+def _first_above(values, low, high, least):  # type: ignore[no-untyped-def]
+    """The first place in [low, high) whose value is above ``least``, where values ascend; ``high`` where none is."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] > least:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 @kernel(nb.int64(MI64, MI64, nb.int64, I64, MI64), cache=True)
 def _assign(table, id_hash, count, h, out):  # type: ignore[no-untyped-def]
     mask = len(table) - 1

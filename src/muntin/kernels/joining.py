@@ -1,4 +1,4 @@
-"""Probing the chunks of a window join, and putting n-way combinations together."""
+"""Pairs of rows whose times meet, and n-way combinations of them (by key: ``kernels.spans``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.kernels.index import bucket_bits
 from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I32, I64, MI32, MI64
 
@@ -24,81 +23,8 @@ def _grown(a, used, room):  # type: ignore[no-untyped-def]
     return grown
 
 
-@nb.njit(nb.int64(I64, nb.int64, nb.int64, nb.int64), cache=True, inline="always")
-def _alive_from(c_exp, lo, hi, since):  # type: ignore[no-untyped-def]
-    """First position in [lo, hi) that expires after ``since``, where expiries ascend."""
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if c_exp[mid] > since:
-            hi = mid
-        else:
-            lo = mid + 1
-    return lo
-
-
-@kernel(
-    nb.types.Tuple((MI32, MI32, nb.int64))(
-        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64
-    ),
-    cache=True,
-)
-def _probe(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most):  # type: ignore[no-untyped-def]
-    mask = (1 << bits) - 1
-    room = max(16, len(h))
-    left = np.empty(room, np.int32)
-    right = np.empty(room, np.int32)
-    used = 0
-    touched = 0
-    at, alive, last = -1, 0, 0
-    for i in range(len(h)):
-        if used > most:
-            break
-        mine, since, before = h[i], start[i], min(exp[i], limit)
-        b = mine & mask
-        lo = nb.int64(c_dir[b])
-        hi = nb.int64(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.int64(len(c_h))
-        # skip the expired at the head of the bucket, from where the last probe of the bucket stood
-        if b == at and since >= last:
-            lo = alive
-        elif fifo:  # rows of a bucket expire in order
-            lo = _alive_from(c_exp, lo, hi, since)
-        while lo < hi and c_exp[lo] <= since:
-            lo += 1
-            touched += 1
-        at, alive, last = b, lo, since
-        if used + hi - lo > room:  # room for a whole bucket, so that the loop over it has no branch for growing
-            room = max(2 * room, used + hi - lo)
-            left, right = _grown(left, used, room), _grown(right, used, room)
-        j = lo
-        while j < hi and c_start[j] < before:  # rows of a bucket start in order
-            if c_h[j] == mine and c_exp[j] > since:
-                left[used] = i
-                right[used] = j
-                used += 1
-            j += 1
-        touched += j - lo
-    return left[:used], right[:used], touched
-
-
 Found = tuple[NDArray[np.int32], NDArray[np.int32], int]
-
-
-def probe(
-    new: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    chunk: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    directory: NDArray[np.int32],
-    limit: int,
-    fifo: bool,
-    most: int = UNBOUNDED,
-) -> Found:
-    """Pairs with equal hashes whose validity intervals meet, the chunk's row started before ``limit``.
-
-    Both sides are (hash, start, exp); the chunk is in bucket order (``index.bucket_order``) and by start inside a
-    bucket; ``fifo``: also by expiry. Returns (row of ``new``, row of ``chunk``) in order of ``new``, and how many chunk
-    rows were looked at; where they are more than ``most``, only some more than that. Cheapest where ``new`` is in
-    bucket order too: a bucket is then entered once.
-    """
-    return _probe(*new, *chunk, directory, bucket_bits(len(directory)), limit, fifo, most)
+"""Pairs as (rows of one side, rows of the other), and how many rows were looked at."""
 
 
 @kernel(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64), cache=True)
@@ -166,5 +92,6 @@ def between(
     most: int = UNBOUNDED,
 ) -> Found:
     """Pairs whose validity intervals meet, of row i of ``new`` and the chunk rows at places [lo[i], hi[i]) of
-    ``order``; the chunk's row started before ``limit``. Both sides are (start, exp). Returns as ``probe`` does."""
+    ``order``; the chunk's row started before ``limit``. Both sides are (start, exp). Where there are more than
+    ``most``, only some more than that are found."""
     return _between(*places, order, *new, *chunk, limit, most)

@@ -8,6 +8,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.kernels.index import _first_above
 from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I16, I32, I64, MI16, MI32, MI64
 
@@ -47,14 +48,7 @@ class Windows:
 def _holds(apart, lengths, first, shift):  # type: ignore[no-untyped-def]
     """The first window that is longer than ``apart``; their number where none is."""
     cell = min(apart, lengths[len(lengths) - 1]) >> shift  # one way out: an early return costs ten times as much
-    lo, hi = nb.int64(first[cell]), nb.int64(first[cell + 1])
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if lengths[mid] > apart:
-            hi = mid
-        else:
-            lo = mid + 1
-    return lo
+    return _first_above(lengths, nb.int64(first[cell]), nb.int64(first[cell + 1]), apart)
 
 
 @kernel(nb.void(I64, I64, I64, I32, nb.int64, MI64, MI16, MI32), cache=True)

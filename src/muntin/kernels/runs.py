@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from muntin.kernels.index import _first_above
 from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I32, I64, MI64
 
@@ -44,18 +45,6 @@ def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
     while low < high:
         mid = (low + high) >> 1
         if values[mid] < wanted:
-            low = mid + 1
-        else:
-            high = mid
-    return low
-
-
-@kernel(nb.int64(MI64, nb.int64, nb.int64, nb.int64), cache=True)
-def _first_above(values, low, high, wanted):  # type: ignore[no-untyped-def]
-    """The first place in [low, high) with a value above ``wanted``; ``high`` if there is none."""
-    while low < high:
-        mid = (low + high) >> 1
-        if values[mid] <= wanted:
             low = mid + 1
         else:
             high = mid

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER
-from muntin.kernels.index import bucket_bits
-from muntin.kernels.joining import UNBOUNDED, _alive_from, _grown
+from muntin.kernels.index import _first_above, bucket_bits
+from muntin.kernels.joining import UNBOUNDED, _grown
 from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I32, I64, MI32, MI64
 
@@ -83,7 +83,7 @@ def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, m
             stop = nb.uintp(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.uintp(len(c_h))
             alive = nb.uintp(c_dir[b])
             if fifo:  # rows of a bucket expire in order
-                alive = nb.uintp(_alive_from(c_exp, nb.int64(alive), nb.int64(stop), since))
+                alive = nb.uintp(_first_above(c_exp, nb.int64(alive), nb.int64(stop), since))
         if anew or mine != key or before < upto:
             end, others = alive, 0
         at, key, last, upto = b, mine, since, before
@@ -133,8 +133,11 @@ def probe_spans(
     most: int = UNBOUNDED,
     gone: int = FOREVER,
 ) -> Spans:
-    """As ``joining.probe``, what is found as spans; stops at more than ``most`` pairs. ``gone``: no row of the chunk
-    expires after it, so rows that start later look for nothing.
+    """Pairs with equal hashes whose validity intervals meet, the chunk's row started before ``limit``.
+
+    The chunk is in bucket order (``index.bucket_order``) and by start inside a bucket; ``fifo``: also by expiry. Where
+    there are more than ``most`` pairs, only some more than that are found. ``gone``: no row of the chunk expires after
+    it, so rows that start later look for nothing. Cheapest where ``new`` is in bucket order too.
 
     Cost: one access to the directory for each change of bucket among the new rows; a step for each row of the chunk
     that enters or leaves between two new rows of a bucket, and the hashes of the partners, which lie side by side.
@@ -151,8 +154,11 @@ def _count_up(first, count, out):  # type: ignore[no-untyped-def]
         at += count[k]
 
 
-@kernel(nb.void(I64, I32, I32, MI64, nb.int64), cache=True)
-def fill_64(values, rows, count, out, at):  # type: ignore[no-untyped-def]
+_OF_WIDTHS = [nb.void(I64, I32, I32, MI64, nb.int64), nb.void(I32, I32, I32, MI32, nb.int64)]
+
+
+@kernel(_OF_WIDTHS, cache=True)
+def fill(values, rows, count, out, at):  # type: ignore[no-untyped-def]
     """From place ``at`` of ``out`` on each ``values[rows[k]]``, ``count[k]`` times."""
     place = nb.uintp(at)
     for k in range(len(rows)):
@@ -162,31 +168,9 @@ def fill_64(values, rows, count, out, at):  # type: ignore[no-untyped-def]
         place += n
 
 
-@kernel(nb.void(I32, I32, I32, MI32, nb.int64), cache=True)
-def fill_32(values, rows, count, out, at):  # type: ignore[no-untyped-def]
-    """As ``fill_64``, for 32-bit values."""
-    place = nb.uintp(at)
-    for k in range(len(rows)):
-        value, n = values[rows[k]], nb.uintp(count[k])
-        for m in range(n):
-            out[place + m] = value
-        place += n
-
-
-@kernel(nb.void(I64, I32, I32, MI64, nb.int64), cache=True)
-def copy_64(values, first, count, out, at):  # type: ignore[no-untyped-def]
+@kernel(_OF_WIDTHS, cache=True)
+def copy(values, first, count, out, at):  # type: ignore[no-untyped-def]
     """From place ``at`` of ``out`` on the ``count[k]`` values from ``values[first[k]]`` on, one piece after another."""
-    place = nb.uintp(at)
-    for k in range(len(first)):
-        begin, n = nb.uintp(first[k]), nb.uintp(count[k])
-        for m in range(n):
-            out[place + m] = values[begin + m]
-        place += n
-
-
-@kernel(nb.void(I32, I32, I32, MI32, nb.int64), cache=True)
-def copy_32(values, first, count, out, at):  # type: ignore[no-untyped-def]
-    """As ``copy_64``, for 32-bit values."""
     place = nb.uintp(at)
     for k in range(len(first)):
         begin, n = nb.uintp(first[k]), nb.uintp(count[k])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from muntin.kernels.index import _first_above
 from muntin.kernels.lazy import kernel
 from muntin.kernels.sums import _accumulate, _carry, _round
 from muntin.kernels.types import B1, F64, I64, MF64, MI64, MI64x2
@@ -99,18 +100,6 @@ def running(begin, adds):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _first_after(pane, low, high, time):  # type: ignore[no-untyped-def]
-    """The first place in [low, high) whose pane is after ``time``."""
-    while low < high:
-        middle = (low + high) // 2
-        if pane[middle] <= time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@nb.njit(cache=True)
 def _tick(time, slide, origin):  # type: ignore[no-untyped-def]
     """The first multiple of the slide at or after a time."""
     return -((origin - time) // slide) * slide + origin
@@ -121,7 +110,7 @@ def _next_pane(cells, begin, pane, after):  # type: ignore[no-untyped-def]
     """The first pane after an instant over some cells; the largest number where there is none."""
     found = np.iinfo(np.int64).max
     for c in cells:
-        at = _first_after(pane, begin[c], begin[c + 1], after)
+        at = _first_above(pane, begin[c], begin[c + 1], after)
         if at < begin[c + 1] and pane[at] < found:
             found = pane[at]
     return found
@@ -133,8 +122,8 @@ def _additions(cells, local, begin, pane, adds, columns, start, slide, length, t
     for at in range(len(cells)):
         c, g = cells[at], local[at]
         low, high = begin[c], begin[c + 1]
-        i = _first_after(pane, low, high, start - length)
-        j = _first_after(pane, i, high, start)
+        i = _first_above(pane, low, high, start - length)
+        j = _first_above(pane, i, high, start)
         for k in range(ticks):
             time = start + k * slide
             while j < high and pane[j] <= time:
@@ -161,7 +150,7 @@ def _extremes(cells, local, begin, pane, keys, columns, start, slide, length, ti
         for x in range(len(columns)):
             e = columns[x]
             head = tail = 0
-            i = _first_after(pane, low, high, start - length)
+            i = _first_above(pane, low, high, start - length)
             for k in range(ticks):
                 time = start + k * slide
                 while i < high and pane[i] <= time:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows, no_columns
 from muntin.kernels.hashing import hash_columns
-from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
+from muntin.kernels.spans import probe_spans
 from muntin.operators.context import Context
 from muntin.operators.held_back import held_back
 from muntin.operators.joins.indexed_window import Layout, OpenChunk, rebuilder, store_rows
@@ -100,10 +100,10 @@ def _partners(
     side = (hash_columns(keys, len(fresh)), at, at + 1)  # what has started by the row's own instant
     lefts, found = [np.empty(0, np.int64)], [_none(schema)]
     for chunk in (OpenChunk(c) for c in state.list(structure)):
-        near, right, _ = probe(side, chunk.probe_side(), chunk.directory(), ctx.high, False)
-        lefts.append(near.astype(np.int64))
+        pairs = probe_spans(side, chunk.probe_side(), chunk.directory(), ctx.high, False)
+        lefts.append(pairs.pair_rows().astype(np.int64))
         names = [*schema.names, WEIGHT]
-        found.append(chunk.rows.select(names).take(pa.array(right)))
+        found.append(chunk.rows.select(names).take(pa.array(pairs.pair_partners())))
     left: Ints = np.concatenate(lefts).astype(np.int64)
     rows = concat_rows(found)
     same = np.ones(len(left), np.bool_)

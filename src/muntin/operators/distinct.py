@@ -23,8 +23,8 @@ from muntin.core.batch import Batch, no_columns
 from muntin.core.time import NEVER
 from muntin.kernels.covering import cover
 from muntin.kernels.hashing import exact, hash_columns
-from muntin.kernels.joining import probe
 from muntin.kernels.keys import columns_equal, key_ids
+from muntin.kernels.spans import probe_spans
 from muntin.operators.context import Context
 from muntin.operators.held_back import held_back
 from muntin.operators.joins.indexed_window import Layout, OpenChunk, rebuilder, store_rows
@@ -128,8 +128,9 @@ def _shown_until(state: ShardState, structure: str, values: pa.RecordBatch, ctx:
     for chunk in map(OpenChunk, state.list(structure)):
         if n == 0 or chunk.meta["max_exp"] < ctx.low:
             continue
-        mine, theirs, looked = probe((h, since, before), chunk.probe_side(), chunk.directory(), ctx.low, False)
-        state.looked += int(looked)
+        found = probe_spans((h, since, before), chunk.probe_side(), chunk.directory(), ctx.low, False)
+        mine, theirs = found.pair_rows(), found.pair_partners()
+        state.looked += found.looked
         same = np.ones(len(mine), np.bool_)
         for column in values.schema.names:
             here, there = values.column(column), chunk.rows.column(column)

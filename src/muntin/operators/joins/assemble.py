@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.kernels.gathering import plain_width, take_32, take_64, take_runs_32, take_runs_64
-from muntin.kernels.spans import Spans, copy_32, copy_64, fill_32, fill_64
+from muntin.kernels.gathering import plain_width, take, take_runs
+from muntin.kernels.spans import Spans, copy, fill
 
-WIDTHS: dict[int, tuple[type[np.generic], Any]] = {64: (np.int64, take_runs_64), 32: (np.int32, take_runs_32)}
-"""Bits of a value: how it is looked at, and what picks such values to runs of places."""
+WIDTHS: dict[int, type[np.generic]] = {64: np.int64, 32: np.int32}
+"""Bits of a value: how it is looked at."""
 
 Values = NDArray[Any]
 
@@ -32,7 +32,7 @@ class Picked:
 
     def write(self, values: Values, out: Values, at: int) -> None:
         """The picked ones of ``values`` into ``out`` from place ``at`` on."""
-        (take_64 if values.itemsize == 8 else take_32)(values, self.index, out, at)
+        take(values, self.index, out, at)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Probing:
 
     def write(self, values: Values, out: Values, at: int) -> None:
         """As ``Picked.write``."""
-        (fill_64 if values.itemsize == 8 else fill_32)(values, self.found, self.spans.count, out, at)
+        fill(values, self.found, self.spans.count, out, at)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Partners:
 
     def write(self, values: Values, out: Values, at: int) -> None:
         """As ``Picked.write``."""
-        (copy_64 if values.itemsize == 8 else copy_32)(values, self.spans.first, self.spans.count, out, at)
+        copy(values, self.spans.first, self.spans.count, out, at)
 
 
 Part = Picked | Probing | Partners
@@ -110,7 +110,7 @@ def column(parts: Sequence[Part], name: str, total: int) -> pa.Array:
     width = plain_width(kind)
     if width not in WIDTHS or any(a.null_count for a in arrays):
         return _together([a.take(pa.array(p.index)) for a, p in zip(arrays, parts, strict=True)])
-    dtype, _ = WIDTHS[width]
+    dtype = WIDTHS[width]
     buffer = pa.allocate_buffer(total * width // 8)  # Arrow's pool keeps memory from batch to batch
     out, at = np.frombuffer(buffer, dtype), 0
     for a, p in zip(arrays, parts, strict=True):
@@ -130,11 +130,11 @@ def placed_column(parts: Sequence[Placed], name: str, total: int) -> pa.Array:
         order = np.empty(total, np.int64)
         order[np.concatenate(places)] = np.arange(total)
         return _together(taken).take(pa.array(order))
-    dtype, take = WIDTHS[width]
+    dtype = WIDTHS[width]
     buffer = pa.allocate_buffer(total * width // 8)
     out = np.frombuffer(buffer, dtype)
     for a, p in zip(arrays, parts, strict=True):
-        take(_values(a, dtype), p.index, p.low, p.high, out)
+        take_runs(_values(a, dtype), p.index, p.low, p.high, out)
     return pa.Array.from_buffers(kind, total, [None, buffer])
 
 

@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from muntin.core.batch import Batch, no_columns
 from muntin.kernels.hashing import exact, hash_columns
-from muntin.kernels.joining import between, probe
+from muntin.kernels.joining import between
 from muntin.kernels.keys import columns_equal
+from muntin.kernels.spans import probe_spans
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.held_back import held_back
@@ -281,8 +282,8 @@ class Hop:
             if not chunk.has(index):
                 return self._unindexed(partial, keys, index, chunk)
             args = side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo
-            left, found, _ = self.task.room.found(bind(probe, *args))
-            return left.astype(np.int64), chunk.row_numbers(index, found)
+            found = self.task.room.spans(bind(probe_spans, *args))
+            return found.pair_rows().astype(np.int64), chunk.row_numbers(index, found.pair_partners())
 
         return enter
 

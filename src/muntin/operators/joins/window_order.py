@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns, unending
 from muntin.core.time import Instants
-from muntin.kernels.gathering import take_64
+from muntin.kernels.gathering import take
 from muntin.kernels.narrowing import Windows, by_window, place_pairs, rank_pairs
 from muntin.operators.joins.assemble import Picked, Placed, column, int64_room, placed_column
 
@@ -68,7 +68,7 @@ def rows_in_order(
 
 def _taken(values: Instants, order: NDArray[np.int32]) -> Instants:
     out = int64_room(len(order))
-    take_64(values, order, out, 0)
+    take(values, order, out, 0)
     return out
 
 
