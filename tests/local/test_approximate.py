@@ -179,3 +179,16 @@ def test_state_of_sketches_does_not_follow_the_values() -> None:
         assert any(name.startswith("tops") for name, _ in chunks)
         sizes.append(sum(c.meta["bytes"] for name, c in chunks if not name.startswith("waiting")))
     assert sizes[1] < 1.5 * sizes[0]
+
+
+def test_counts_that_wait_for_their_pane_are_merged() -> None:
+    """A pane that is long beside a batch: few chunks of it, and the answers of one batch."""
+    text = "SELECT APPROX_MEDIAN(v, 5) AS a, APPROX_TOP_K(v, 2, 3) AS b FROM s [RANGE 1 HOUR SLIDE 30 MINUTES]"
+    table = rows(Random(2), 4_000, 2_000, 300)
+    pipe, waiting, found = LocalPipeline(plan_queries([bind(text, CATALOG)]), 1), 0, []
+    for batch in (table.slice(at, 40) for at in range(0, len(table), 40)):
+        found += pipe.push_all({"s": batch})
+        names = (own for s in pipe.cells().values() for name, own in s.chunks.items() if name.startswith("waiting."))
+        waiting = max(waiting, max(map(len, names), default=0))
+    assert 8 <= waiting < 30
+    assert pa.concat_tables([*found, *pipe.finish_all()]).to_pylist() == run([text], [{"s": table}], 1)[0]

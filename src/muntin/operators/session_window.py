@@ -123,11 +123,10 @@ def _sessions(gap: int, table: KeyedTable, key: Ints, at: Ints, due: Ints) -> _S
     quiet = np.setdiff1d(np.union1d(due, key[lead & begins]), new_key[held])
     quiet = quiet[table.live[quiet] > 0]
     zero, there = np.zeros(len(quiet), np.int64), np.ones(len(quiet), np.bool_)
-    whole = _Sessions(
+    return _Sessions(  # those without rows stand last: repeating by ``fresh`` gives the rows' sessions in their order
         np.append(new_key, quiet), np.append(new_first, first[quiet]), np.append(new_last, last[quiet]),
         np.append(count, zero), np.append(held, there),
     )  # fmt: skip
-    return whole  # those without rows stand last: repeating by ``fresh`` gives the rows' sessions in their order
 
 
 def _held_rows(
@@ -146,7 +145,7 @@ def _remember(
     fresh: pa.RecordBatch, session: Ints, ctx: Context,
 ) -> None:  # fmt: skip
     """Keep what is open: a key has one such session at most, its last."""
-    touched = np.unique(found.key)
+    touched = np.unique(found.key[~stays | (found.fresh > 0)])  # not those whose timer came before their end
     table.live[touched] = 0
     staying = np.flatnonzero(stays)
     open_ = found.key[staying]

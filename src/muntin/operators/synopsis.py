@@ -38,6 +38,9 @@ from muntin.state.shard_state import ShardState
 
 Ints = NDArray[np.int64]
 
+REACH = 8
+"""A merged chunk reaches over this part of the longest window at most, so that what has left does not stay for long."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -95,7 +98,7 @@ class Synopsis(Described):
         if rows.cut is not None:
             raise Cut(rows.cut)
         answers = shown(self, rows, stores)
-        self._leave(state, [panes, *(s.store for s in stores)], self._needed(ctx.until))
+        self._leave(state, panes, stores, self._needed(ctx.until))
         return Batch(answers, rows.time, forever(len(rows.time)))
 
     def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
@@ -148,6 +151,14 @@ class Synopsis(Described):
     def wanted(self) -> dict[Columns, dict[int, tuple[list[int], list[int]]]]:
         """Which of the columns at hand each window reads, as far as it was asked."""
         return {}
+
+    @cached_property
+    def asks(self) -> NDArray[np.bool_]:
+        """Window by aggregate, whether it shows it."""
+        found = np.zeros((len(self.windows), len(self.aggs)), np.bool_)
+        for at, w in enumerate(self.windows):
+            found[at, list(w.aggs)] = True
+        return found
 
     @cached_property
     def predicate_of(self) -> Ints:
@@ -211,14 +222,16 @@ class Synopsis(Described):
             for a in self.arguments for p in a.parts if is_of_values(p)
         ]  # fmt: skip
 
-    def _leave(self, state: ShardState, stores: Sequence[PaneStore], needed: int) -> None:
+    def _leave(self, state: ShardState, panes: PaneStore, stores: Sequence[Kept], needed: int) -> None:
         """Drop what no later answer reads, also of what nobody asks for any more, and merge small chunks."""
         kept = [s for s in state.chunks if s == PANES or is_of_values(s)]
         for structure in kept:
             expire(state, structure, needed)
         forget_layouts(state, kept)
-        for store in stores:
-            store.merge(needed, self.longest)
+        reach = self.longest // REACH
+        panes.merge(needed, reach)
+        for own in stores:
+            own.merge(needed, reach, self.grid)
 
     def _last(self, at: int) -> Ints:
         """By window its last instant at or before a time."""

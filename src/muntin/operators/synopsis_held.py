@@ -89,17 +89,15 @@ class Held:
         found = list(panes.chunks(after, signatures.of_predicates(np.unique(op.predicate_of[due]))))
         parts = [p for _, p in found]
         columns = columns_of(parts, op)
-        sig = _joined([p.sig + signatures.first[n] for n, p in found])
-        pane, groups = _joined([p.pane for p in parts]), [p.groups for p in parts]
+        sig = joined([p.sig + signatures.first[n] for n, p in found])
+        pane, groups = joined([p.pane for p in parts]), [p.groups for p in parts]
         whole = concat_rows([no_groups(panes), *groups]) if panes.groups.names else no_columns(len(pane))
         group, count, first = (
             key_ids(whole.columns, len(pane)) if panes.groups.names else (np.zeros(len(pane), np.int64), 1, None)
         )
         kept = whole if first is None else whole.take(pa.array(first))
         cell, cells, cell_row = cells_of(group, count, sig, signatures.count)
-        order = np.argsort(pane, kind="stable") if (pane[1:] < pane[:-1]).any() else np.arange(len(pane))
-        begin, rows = synopses.by_cell(cell[order], cells)
-        rows = order[rows]
+        begin, rows = in_order(cell, cells, pane)
         added, keys = _table(parts, columns.sums, _added, rows), _table(parts, columns.keys, _key, rows)
         synopses.running(begin, added)
         cell_sig = sig[cell_row]
@@ -120,6 +118,13 @@ def cells_of(group: Ints, groups: int, sig: Ints, signatures: int) -> tuple[Ints
         return (np.cumsum(full) - 1)[key], int(full.sum()), there[full]
     _, row, cell = np.unique(key, return_index=True, return_inverse=True)
     return cell.astype(np.int64), len(row), row.astype(np.int64)
+
+
+def in_order(cell: Ints, cells: int, pane: Ints) -> tuple[Ints, Ints]:
+    """(where each cell's rows begin, the rows by cell), those of a cell in order of panes."""
+    order = np.argsort(pane, kind="stable") if (pane[1:] < pane[:-1]).any() else np.arange(len(pane))
+    begin, rows = synopses.by_cell(cell[order], cells)
+    return begin, order[rows]
 
 
 class Signatures:
@@ -209,7 +214,8 @@ def is_double(t: pa.DataType) -> bool:
     return bool(pa.types.is_floating(t))
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def joined(parts: list[Ints]) -> Ints:
+    """Arrays one after another; there may be none."""
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
@@ -219,7 +225,7 @@ def _table(
     """Some rows of all parts: a matrix of row by name."""
     out = np.empty((len(rows), len(names)), np.int64)
     for k, name in enumerate(names):
-        out[:, k] = _joined([column(p, name) for p in parts])[rows]
+        out[:, k] = joined([column(p, name) for p in parts])[rows]
     return out
 
 

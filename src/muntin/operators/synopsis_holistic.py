@@ -56,9 +56,7 @@ def holistic(op: Synopsis, rows: Answers, stores: Sequence[Kept]) -> dict[int, p
     ``stores``: what is kept of arguments."""
     found: dict[int, pa.Array] = {}
     for own in stores:
-        places = [
-            a for a, agg in enumerate(op.aggs) if value_part(agg) == own.part and op.argument(a) == own.name
-        ]  # fmt: skip
+        places = [a for a, g in enumerate(op.aggs) if (op.argument(a), value_part(g)) == (own.name, own.part)]
         asked = {a: _asked(op, a, rows) for a in places}
         some = {a: rows_asked for a, rows_asked in asked.items() if len(rows_asked.at)}
         values = _values(op, rows, own, list(some.values())) if some else None
@@ -69,8 +67,7 @@ def holistic(op: Synopsis, rows: Answers, stores: Sequence[Kept]) -> dict[int, p
 
 
 def _asked(op: Synopsis, agg: int, rows: Answers) -> Asked:
-    wants = np.array([agg in w.aggs for w in op.windows], np.bool_)
-    at = np.flatnonzero(wants[rows.window])
+    at = np.flatnonzero(op.asks[:, agg][rows.window])
     window = rows.window[at]
     lengths = op.clocks[0]
     return Asked(op.aggs[agg], at, window, op.predicate_of[window], rows.group[at], rows.time[at], lengths[window])

@@ -99,3 +99,10 @@ class Kept:
         grids = {number: layout.grid for number, layout in self.store.layouts.items()}
         for number, partials in self.waiting.take(until):
             self.store.append(self.sketch(partials), number, grids[number])
+
+    def merge(self, until: int, reach: int, grid: int) -> None:
+        """As ``PaneStore.merge``; counts that wait over no more than a pane (``grid``), so that few are taken up before
+        theirs is whole."""
+        self.store.merge(until, reach)
+        if self.waiting is not None:
+            self.waiting.merge(until, grid)

@@ -19,7 +19,7 @@ from muntin.core.batch import concat_rows
 from muntin.kernels import frequencies, synopses
 from muntin.kernels.hashing import validity_of
 from muntin.kernels.keys import key_ids
-from muntin.operators.synopsis_held import Signatures, cells_of
+from muntin.operators.synopsis_held import Signatures, cells_of, in_order, joined
 from muntin.state.pane_partials import PaneStore, Partials
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ Ints = NDArray[np.int64]
 
 VALUE = "value"
 """The column of values, behind the groups."""
-
 
 
 def fold_values(values: pa.Array, pane: Ints, sig: Ints, groups: pa.RecordBatch) -> Partials:
@@ -73,15 +72,15 @@ class Values:
         """Those of panes after ``after`` that fulfil one of some predicates; groups are numbered as in ``rows``."""
         found = list(store.chunks(after, signatures.of_predicates(predicates)))
         parts = [p for _, p in found]
-        pane = _joined([p.pane for p in parts])
+        pane = joined([p.pane for p in parts])
         group, groups = _groups(rows, parts)
         codes, order = coded([p.groups.column(VALUE) for p in parts], store.groups.field(VALUE).type)
-        place = _in_order(group, groups, pane)
-        sig = _joined([p.sig + signatures.first[n] for n, p in found])
+        _, place = in_order(group, groups, pane)
+        sig = joined([p.sig + signatures.first[n] for n, p in found])
         names = {n for p in parts for n in p.columns}
         none = [np.zeros(len(p.n), np.int64) for p in parts]
-        more = {n: _joined([p.columns.get(n, z) for p, z in zip(parts, none, strict=True)])[place] for n in names}
-        count = _joined([p.n for p in parts])
+        more = {n: joined([p.columns.get(n, z) for p, z in zip(parts, none, strict=True)])[place] for n in names}
+        count = joined([p.n for p in parts])
         return Values(
             signatures, order, codes[place], count[place], pane[place], group[place], sig[place], groups, more
         )
@@ -133,14 +132,3 @@ def coded(columns: list[pa.Array], type: pa.DataType) -> tuple[Ints, pa.Array]:
     place = np.empty(kinds, np.int64)
     place[order] = np.arange(kinds)
     return place[ids], distinct.take(pa.array(order))
-
-
-def _in_order(group: Ints, groups: int, pane: Ints) -> Ints:
-    """Rows by group, and of each in order of panes."""
-    order = np.argsort(pane, kind="stable") if (pane[1:] < pane[:-1]).any() else np.arange(len(pane))
-    _, rows = synopses.by_cell(group[order], groups)
-    return order[rows]
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -187,10 +187,10 @@ class PaneStore:
                 self.append(partials.after(until - 1), number, layout.grid)
                 yield number, partials.where(np.flatnonzero(partials.pane < until))
 
-    def merge(self, until: int, longest: int) -> None:
-        """Merge what is due, without panes that are not after ``until``; no chunk grows beyond an eighth of ``longest``
-        (microseconds), so that what has left does not stay for long."""
-        while due := self._due(longest):
+    def merge(self, until: int, reach: int) -> None:
+        """Merge what is due, without panes that are not after ``until``; no chunk comes to reach over more than so many
+        microseconds."""
+        while due := self._due(reach):
             grid = self.layouts[due[0].meta["layout"]].grid
             partials = self._kept(self._partials(due, grid).after(until).folded())
             self._state.looked += sum(c.meta["n"] for c in due)
@@ -201,14 +201,14 @@ class PaneStore:
             meta = {"layout": due[0].meta["layout"], "base": base, "last": last, "tier": due[0].meta["tier"] + 1}
             self._state.replace(self._structure, due, _rows(partials, base, grid), **meta)
 
-    def _due(self, longest: int) -> list[Chunk]:
+    def _due(self, reach: int) -> list[Chunk]:
         """The newest neighbours of one tier and layout, if there are enough of them and they reach not too far."""
         chunks = self._state.list(self._structure)
         for end in range(len(chunks), TIER - 1, -1):
             own = chunks[end - TIER : end]
             alike = len({(c.meta["layout"], c.meta["tier"]) for c in own}) == 1
             low, high = min(c.meta["base"] for c in own), max(c.meta["last"] for c in own)
-            if alike and high - low <= longest // 8:
+            if alike and high - low <= reach:
                 return own
         return []
 

@@ -150,7 +150,7 @@ def results_of_pairs(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, e
     named = [(n, parts) for s, parts in zip(schemas, inputs, strict=True) for n in s.names]
     columns = {n: column(parts, n, total) for n, parts in named}
     rows = pa.RecordBatch.from_pydict(columns) if columns else no_columns(total)
-    return _confirmed(Batch(rows, starts, exps, _signs(inputs, total)), schemas, op)
+    return confirmed(Batch(rows, starts, exps, _signs(inputs, total)), schemas, op)
 
 
 def _sure(schemas: list[pa.Schema], op: WindowJoin) -> bool:
@@ -158,13 +158,14 @@ def _sure(schemas: list[pa.Schema], op: WindowJoin) -> bool:
     return exact([schemas[0].field(k).type for k in op.keys[0]]) and not op.null_safe
 
 
-def _confirmed(result: Batch, schemas: list[pa.Schema], op: WindowJoin) -> Batch:
+def confirmed(result: Batch, schemas: list[pa.Schema], op: WindowJoin) -> Batch:
     """The results whose keys are equal, as their hashes are."""
     if _sure(schemas, op):
         return result
     same = np.ones(len(result), np.bool_)
-    for mine, theirs in zip(*op.keys, strict=True):
-        same &= columns_equal(result.columns.column(mine), result.columns.column(theirs))
+    for keys in op.keys[1:]:
+        for first, other in zip(op.keys[0], keys, strict=True):
+            same &= columns_equal(result.columns.column(first), result.columns.column(other))
     return result.where(same)
 
 
@@ -192,7 +193,7 @@ def _results_in_order(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, 
     read = narrowed.read if _sure(schemas, op) else narrowed.read | {*op.keys[0], *op.keys[1]}
     names = [[n for n in s.names if n in read] for s in schemas]
     ordered = pairs_in_order(pairs, narrowed.windows, narrowed.expires)
-    return _confirmed(results_in_order(ordered, names, narrowed.windows), schemas, op)
+    return confirmed(results_in_order(ordered, names, narrowed.windows), schemas, op)
 
 
 def _signs(inputs: Sequence[Sequence[Part]], total: int) -> NDArray[np.int8] | None:

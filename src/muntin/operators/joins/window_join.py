@@ -4,9 +4,8 @@ Each input's window is a list of chunks in bucket order with their directory sto
 rebuilt to be probed. A combination is emitted once, in the step in which its last part starts: for input i the rows
 that start in this step meet rows of inputs before i that have started by now and of inputs after i that had started
 before (Golab & Ozsu, section 3; exactly once as in the thesis' Algorithm 4). Results are valid while all parts are.
-Rows of signed inputs carry a weight of +1 or -1 (a negative tuple takes its row away from then on); a result's
-weight is
-the product, since a join is linear in each input.
+Rows of signed inputs carry a weight of +1 or -1 (a negative tuple takes its row away from then on); a result's weight
+is the product, since a join is linear in each input.
 Cost: work proportional to the new rows, their bucket mates and the results, times the number of chunks.
 """
 
@@ -21,9 +20,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, no_columns
-from muntin.kernels.hashing import buffer_values, exact, hash_columns
+from muntin.kernels.hashing import buffer_values, hash_columns
 from muntin.kernels.joining import extend
-from muntin.kernels.keys import columns_equal
 from muntin.kernels.spans import Spans, count_spans, place_spans, probe_spans
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
@@ -33,7 +31,7 @@ from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, Side, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
-from muntin.operators.joins.pair_join import pair_join
+from muntin.operators.joins.pair_join import confirmed, pair_join
 from muntin.operators.joins.room import Room, cut_ahead
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
@@ -254,12 +252,4 @@ def _emit(
     columns = [g.column(n) for g, s in zip(gathered, schemas, strict=True) for n in s.names]
     names = [n for s in schemas for n in s.names]
     rows = pa.RecordBatch.from_arrays(columns, names=names) if names else no_columns(len(start))
-    result = Batch(rows, start, exp, sign)
-    types = [schemas[0].field(k).type for k in op.keys[0]]
-    if exact(types) and not op.null_safe:
-        return result
-    same = np.ones(len(result), np.bool_)  # equal hashes must be confirmed on the keys
-    for keys, g in zip(op.keys[1:], gathered[1:], strict=True):
-        for first, other in zip(op.keys[0], keys, strict=True):
-            same &= columns_equal(gathered[0].column(first), g.column(other))
-    return result.where(same)
+    return confirmed(Batch(rows, start, exp, sign), schemas, op)
