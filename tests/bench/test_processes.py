@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +12,16 @@ from muntin.bench.processes import cpu_seconds, held_by_workers
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
 
-HOLDING = "held = b'x' * (64 << 20); n = sum(range(5_000_000)); print('held', flush=True); input()"
+INNER = "import os; held = b'x' * (64 << 20); n = sum(range(10_000_000)); print(os.getpid(), flush=True); input()"
+OUTER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {INNER!r}])"
 
 
-def test_a_child_is_counted_unless_it_is_left_out() -> None:
-    before = held_by_workers(os.getpid())
-    with subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None and child.stdout.readline() == b"held\n"
-        held, used = held_by_workers(os.getpid()), cpu_seconds(child.pid)
-        whole, rest = cpu_seconds(os.getpid()), cpu_seconds(os.getpid(), [child.pid])
-        child.communicate(b"\n")
-    assert held - before > 50 << 20 and used > 0.02
-    assert whole - rest >= used - 0.1 and rest > 0 and held_by_workers(child.pid) == 0
+def test_what_is_below_is_counted_unless_it_is_left_out() -> None:
+    with subprocess.Popen([sys.executable, "-c", OUTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as outer:
+        assert outer.stdout is not None
+        inner = int(outer.stdout.readline())
+        held, below = held_by_workers(outer.pid), held_by_workers(inner)
+        used, whole, rest = cpu_seconds(inner), cpu_seconds(outer.pid), cpu_seconds(outer.pid, [inner])
+        outer.communicate(b"\n")
+    assert held > 64 << 20 and below == 0
+    assert used > 0.05 and whole >= used and rest <= whole - used + 0.05
