@@ -87,6 +87,7 @@ def removals(value: Any) -> Iterator[Any]:
 _SAYS_NOTHING = {
     ("Identifier", "quoted"), ("TsOrDsToDate", "safe"), ("LimitOptions", "rows"), ("Fetch", "direction"),
     ("Window", "over"), ("Bracket", "safe"), ("ApproxDistinct", "accuracy"), ("ApproxQuantile", "accuracy"),
+    ("WindowSpec", "time"),
 }  # fmt: skip
 _REFUSED = {
     ("Column", "catalog"), ("Column", "db"), ("Count", "expressions"), ("Max", "expressions"), ("Min", "expressions"),

@@ -64,7 +64,7 @@ READ: Mapping[Kind, tuple[str, ...]] = {
     exp.All: ("this",),
     StreamRef: ("this", "db", "alias", "window", "sample", "pivots"),
     WindowSpec: ("kind", "size", "slide", "slide_kind", "delay", "partition", "internal",
-                 "function", "cumulate"),
+                 "function", "cumulate", "time"),
     ToStream: ("this", "kind", "window", "with_"),
     WstreamCall: ("expressions", "window"),
 }

@@ -263,7 +263,7 @@ class CqlParser(WindowParser):
         self._match_text_seq("TABLE")
         ref = self._parse_stream_ref(alias_tokens)
         keys = self._parse_session_keys() if name == "SESSION" else None
-        spans = self._parse_windowing_spans(name)
+        time, spans = self._parse_windowing_spans(name)
         for _ in range(1 + bool(wrapped)):
             if not self._match(TokenType.R_PAREN):
                 self.raise_error(f"the parenthesis opened by {name}( is not closed here", token)
@@ -271,6 +271,7 @@ class CqlParser(WindowParser):
         spec = WindowSpec(kind="range", function=name, cumulate=name == "CUMULATE", **sizes)
         if name == "SESSION":
             spec = WindowSpec(kind="session", size=spans[0], partition=keys)
+        spec.set("time", time)
         ref.set("window", self.expression(spec, token=token))
         ref.set("alias", self._parse_table_alias(alias_tokens or self.TABLE_ALIAS_TOKENS) or ref.args.get("alias"))
         return ref

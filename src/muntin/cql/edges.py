@@ -87,16 +87,16 @@ def _is_window(node: exp.Expr) -> bool:
 
 def _spec(call: exp.Expr, text: str) -> WindowSpec:
     parts = _CALLS[str(call.this).lower()]
-    _, *spans = call.expressions
+    time, *spans = call.expressions or [None]
     if not 1 <= len(spans) <= len(parts) or (len(spans) < len(parts) and call.name.lower() != "window"):
         takes = f"{call.name.upper()} takes the column of event time, and {' and '.join(parts)}"
         raise place_of(call, text).error(takes)
-    args = {part: _literal(n, text) for part, n in zip(parts, spans, strict=False)}
+    args = {part: length_of(n, text) for part, n in zip(parts, spans, strict=False)}
     args.setdefault("slide", args["size"].copy())
-    return WindowSpec(kind="range", slide_kind="range", function=str(call.this), **args)
+    return WindowSpec(kind="range", slide_kind="range", function=str(call.this), time=time, **args)
 
 
-def _literal(node: exp.Expr, text: str) -> exp.Literal:
+def length_of(node: exp.Expr, text: str) -> exp.Literal:
     """A length as windows have it: microseconds, or months."""
     try:
         if isinstance(node, exp.Interval):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.cql.dialect import StreamRef
-from muntin.cql.durations import parse_span
+from muntin.cql.edges import length_of
 from muntin.cql.places import place_of
 from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.catalog import Catalog, Stream
@@ -58,23 +58,13 @@ def _grouped(select: exp.Select, text: str, catalog: Catalog) -> None:
             "sessions are of plain columns: compute this one in the registered stream, or group by plain columns"
         )
     plain = [exp.Column(this=k.this.copy()) for k in keys]
-    bare[0].set("window", WindowSpec(kind="session", size=_gap(call.expressions[1], text), partition=plain))
+    time, gap = call.expressions
+    bare[0].set("window", WindowSpec(kind="session", size=length_of(gap, text), partition=plain, time=time))
     group.set("expressions", [n for n in group.expressions if n is not call] or [exp.Boolean(this=True)])
 
 
 def _called(node: exp.Expr) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
-
-
-def _gap(node: exp.Expr, text: str) -> exp.Literal:
-    try:
-        words = f"{node.this.name} {node.args.get('unit') or ''}" if isinstance(node, exp.Interval) else node.name
-        span = parse_span(words)
-    except ValueError as e:
-        raise place_of(node, text).error(str(e)) from None
-    made = exp.Literal(this=str(span) if isinstance(span, int) else f"{span.count} MONTHS", is_string=False)
-    made.meta.update({k: v for k, v in node.meta.items() if k in ("start", "end")})
-    return made
 
 
 def _session_of(select: exp.Select) -> StreamRef | None:

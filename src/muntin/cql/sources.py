@@ -21,7 +21,7 @@ from muntin.cql.session_windows import sessions_written_out
 from muntin.cql.unparse import quote
 from muntin.cql.window_syntax import WindowSpec
 from muntin.cql.windows import bind_window, window_of
-from muntin.plan.catalog import View
+from muntin.plan.catalog import Stream, View
 from muntin.plan.exprs import Column
 from muntin.plan.nodes import Node, Output, Project, Rewindow, Scan, TableScan
 
@@ -98,6 +98,7 @@ class Sources:
     def _named(self, item: StreamRef, written: str, alias: str) -> Source:
         catalog, spec, at = self.ctx.catalog, window_of(item), self.ctx.at(item.this)
         if (stream := catalog.stream(item.name)) is not None:
+            self._check_time(spec, stream)
             window = bind_window(spec, at, self.ctx.text, self.ctx.options, stream.schema, stream.name)
             return Source(Scan(stream, alias, window), written, alias, "stream", stream.name)
         if (table := catalog.table(item.name)) is not None:
@@ -133,6 +134,17 @@ class Sources:
     def _windowed(self, output: Output, spec: WindowSpec | None, at: Place) -> Rewindow:
         ctx = self.ctx
         return Rewindow(output, bind_window(spec, at, ctx.text, ctx.options, output.schema, "the sub-query"))
+
+    def _check_time(self, spec: WindowSpec | None, stream: Stream) -> None:
+        """A window of another dialect names the column that it is over: here there is one."""
+        time = spec.args.get("time") if spec is not None else None
+        named = () if time is None else time.find_all(exp.Column)
+        other = next((c for c in named if c.name.lower() != stream.ts.lower()), None)
+        if other is not None:
+            raise self.ctx.at(other).error(
+                f"windows of {stream.name} are over its event time, column {stream.ts}, not over {other.name}: name "
+                f'that, or register the stream with ts="{other.name}"'
+            )
 
     def _no_window(self, spec: WindowSpec | None, what: str, name: str) -> None:
         if spec is not None:

@@ -39,11 +39,11 @@ class CqlParseError(ParseError):
 class WindowSpec(exp.Expression):
     """A window as written. ``kind``: now, unbounded, range, rows or session. ``size`` and ``slide`` are number literals
     (microseconds for range, rows for rows); ``slide_kind`` is range or rows; ``delay`` microseconds; ``partition``: the
-    PARTITION BY list."""
+    PARTITION BY list; ``time``: what a window of another dialect names as its event time."""
 
     arg_types = {  # noqa: RUF012
         "kind": True, "size": False, "slide": False, "slide_kind": False, "delay": False, "partition": False,
-        "internal": False, "function": False, "cumulate": False,
+        "internal": False, "function": False, "cumulate": False, "time": False,
     }  # fmt: skip
 
 
@@ -59,23 +59,23 @@ class WindowParser(SparkParser):
         start, end = (at.start, at.end + 1) if at else (len(self.sql), len(self.sql))
         return CqlParseError(message, start, end)
 
-    def _parse_windowing_spans(self, name: str) -> list[exp.Expr]:
-        """The column of event time, which the stream knows, and the lengths."""
+    def _parse_windowing_spans(self, name: str) -> tuple[exp.Expr | None, list[exp.Expr]]:
+        """The column of event time, and the lengths."""
         if not self._match(TokenType.COMMA):
             self.raise_error(f"{name} takes a stream, its column of event time, and lengths of time")
         if self._match_text_seq("DESCRIPTOR"):
             self._match_l_paren()
-            self._parse_column()
+            time = self._parse_column()
             self._match_r_paren()
         else:
-            self._parse_column()
+            time = self._parse_column()
         spans = []
         while self._match(TokenType.COMMA):
             spans.append(self._parse_span((TokenType.COMMA, TokenType.R_PAREN)))
         count, wanted = FUNCTIONS[name]
         if len(spans) != count:
             self.raise_error(f"{name} takes {wanted}")
-        return spans
+        return time, spans
 
     def _parse_stream_window(self) -> WindowSpec | None:
         if not self._match(TokenType.L_BRACKET):
