@@ -54,6 +54,14 @@ def test_a_decision_is_made_once(tmp_path: Path) -> None:
     assert once.current == Decision() == read_decision(store, 8) and once.pace is None
 
 
+def test_a_query_that_reads_tables_alone_loses_nothing(tmp_path: Path) -> None:
+    rules = {**RULES, "t": Policy((), "drop", 0.0, 0)}
+    for batch, fraction in enumerate((1.0, 0.3)):
+        found = Overload(str(tmp_path), rules, Pace(1.0, fraction=fraction), _measured=Traffic({"d": 100, "n": 1}))
+        found.decide(batch)
+        assert found.current.of("t") == {} and found.answer("t") == 1 and (found.answer("d") < 1) == (fraction < 1)
+
+
 def test_floors_are_kept(tmp_path: Path) -> None:
     found = Overload(
         str(tmp_path), RULES, Pace(1.0, fraction=0.01), _measured=Traffic({"d": 100, "n": 100})

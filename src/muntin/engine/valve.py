@@ -30,8 +30,8 @@ class Valve:
     of its streams under overload (``spark.overload``); () for all. ``harvested``: by number of a join that harvests its
     windows, the parts of them that it reads; ``explored``: the part that all of these read beside.
 
-    A row goes by its event time and the columns that a query reads of it: equal ones are admitted together, and what a
-    smaller share admits is a part of what a larger one does.
+    A row goes by its event time and the columns that a query reads of it: equal ones are admitted together (but where
+    their values are scaled, see ``admitted``), and what a smaller share admits is a part of what a larger one does.
     """
 
     shares: Shares = field(default_factory=dict)

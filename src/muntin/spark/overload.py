@@ -109,8 +109,8 @@ class Policy:
 
     @property
     def sheds(self) -> bool:
-        """Whether anything may be left out."""
-        return self.shed != "never"
+        """Whether anything may be left out: not of a query that reads tables alone."""
+        return self.shed != "never" and bool(self.scans)
 
 
 def policies(asked: Sequence[tuple[str, tuple[Scanned, ...], QueryOptions]]) -> dict[str, Policy]:
