@@ -6,10 +6,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from test_fixed_queries import STREAMS, answers, draw
 from test_local_matches import difference
 
+import muntin
+from muntin.core.errors import DataError
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
@@ -82,3 +85,22 @@ def test_distinct_values_count_once() -> None:
     text = "Rstream(SELECT SUM(DISTINCT v) AS s, AVG(DISTINCT v) AS a FROM A [RANGE 3 SECONDS])"
     shown = [row for _, _, row in rows_of(text, [1, 1, 4, None, 4])]
     assert shown == [(1, 1.0), (1, 1.0), (5, 2.5), (5, 2.5), (4, 4.0), (4, 4.0), (4, 4.0), (None, None)]
+
+
+@pytest.mark.parametrize("window", ["[RANGE 9 SECONDS SLIDE 9 SECONDS]", "[RANGE 9 SECONDS]"])
+def test_integers_beyond_those_of_a_bigint(window: str) -> None:
+    """Unsigned ones have their order and their sums; a variance is that of the nearest doubles."""
+    values = [5, 2**64 - 1, 2**63, 1, 2]
+    times = pa.array([1_000_000] * 5, pa.timestamp("us"))
+    rows = pa.table({"ts": times, "u": pa.array(values, pa.uint64()), "v": pa.array([2**62] * 4 + [2**62 + 2**40])})
+
+    def one(columns: str) -> dict[str, Any]:
+        return muntin.query(f"Rstream(SELECT {columns} FROM s {window})", s=rows).to_pylist()[0]
+
+    for name, expected in (("MAX", 2**64 - 1), ("MIN", 1), ("MEDIAN", 5.0), ("AVG", sum(values) / 5)):
+        assert one(f"{name}(u) AS a")["a"] == expected
+    with pytest.raises(DataError, match="outside 64 bits"):
+        one("SUM(u) AS a")
+    assert one("STDDEV_POP(v) AS a")["a"] == pytest.approx(0.4 * 2**40)
+    found = muntin.query(f"SELECT u FROM s {window} ORDER BY u DESC LIMIT 2", s=rows)["u"].to_pylist()
+    assert sorted(found[:2]) == [2**63, 2**64 - 1]

@@ -74,4 +74,4 @@ def int128_words(column: pa.Array) -> tuple[Ints, Ints]:
     if pa.types.is_decimal(column.type):
         return decimal_words(column)
     low = as_int64(column)
-    return low, low >> 63
+    return low, np.zeros_like(low) if column.type == pa.uint64() else low >> 63

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from muntin.kernels.extremes import of_sortable_bits, sortable_bits
 from muntin.kernels.hashing import as_float64, as_int64
 
+_UNSIGNED = np.int64(np.iinfo(np.int64).min)
+"""The bit by which 64-bit unsigned integers are in the order of signed ones."""
+
 
 def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
     """int64 keys that order the values (greatest first for MAX, least first for MIN); NULLs get any key.
@@ -20,7 +23,7 @@ def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
     if pa.types.is_floating(t):
         key = sortable_bits(as_float64(column))
     elif pa.types.is_integer(t) or pa.types.is_boolean(t) or (pa.types.is_temporal(t) and not pa.types.is_interval(t)):
-        key = as_int64(column)
+        key = as_int64(column) ^ _UNSIGNED if t == pa.uint64() else as_int64(column)
     else:
         key = np.asarray(pc.rank(column, tiebreaker="dense").to_numpy(), np.int64)
     return ~key if fn == "min" else key
@@ -33,6 +36,8 @@ def values_of(keys: NDArray[np.int64], fn: str, type: pa.DataType, none: NDArray
         return pa.array(of_sortable_bits(own), mask=none).cast(type)
     if pa.types.is_boolean(type):
         return pa.array(own == 1, mask=none)
+    if type == pa.uint64():
+        return pa.array((own ^ _UNSIGNED).view(np.uint64), mask=none)
     plain = pa.array(np.where(none, 0, own), mask=none)
     if pa.types.is_temporal(type) and type.bit_width == 32:
         plain = plain.cast(pa.int32())

@@ -135,6 +135,12 @@ def _floats(agg: Agg) -> bool:
     return agg.arg is not None and bool(pa.types.is_floating(agg.arg.type))
 
 
+def _whole(agg: Agg) -> bool:
+    """Whether sums of panes stand for their rows: those of doubles are exact only as limbs, and one value of a 64-bit
+    unsigned integer may be more than a sum holds."""
+    return not _floats(agg) and (agg.arg is None or agg.arg.type != pa.uint64())
+
+
 def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
     return SumFloat(name, arg, agg.fn) if _floats(agg) else SumExact(name, arg, agg.fn, agg.type)
 
@@ -165,7 +171,7 @@ SUM = Aggregate(
     build=_build,
     keeps=Keeps.COUNTERS,
     distinct="yes",
-    parts=lambda agg: () if _floats(agg) else ("sum",),  # sums of doubles are exact only as limbs
+    parts=lambda agg: ("sum",) if _whole(agg) else (),
     merged=_sum_over_panes,
 )
 AVG = replace(
@@ -173,6 +179,6 @@ AVG = replace(
     fn="avg",
     names=("avg", "mean"),
     type=_average_type,
-    parts=lambda agg: () if _floats(agg) else ("sum", "count"),
+    parts=lambda agg: ("sum", "count") if _whole(agg) else (),
     merged=_average_over_panes,
 )

@@ -29,7 +29,7 @@ class Variance:
     root: bool
 
     def values(self, replay: Replay) -> pa.Array:
-        x = replay.events.rows.column(self.arg).cast(pa.float64())
+        x = replay.events.rows.column(self.arg).cast(pa.float64(), safe=False)  # the nearest double
         square, rest = sums.squares(as_float64(x))
         parts = []
         for part, column in (("x", x), ("xx", pa.array(square)), ("rest", pa.array(rest))):
