@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from muntin.cli.app import app
 from muntin.core.errors import ConfigError
+from muntin.core.optional import require_matplotlib
 from muntin.research import registry
 from muntin.research.harness import Check, Entry, Outcome, Plot, Record, Setting, reproduce, tally
-from muntin.research.plots import draw, require_matplotlib
+from muntin.research.plots import draw
 
 GOOD, BAD = Check("x < 2", "x 1", True), Check("y < 2", "y 3", False)
 OTHER = Check("z < 2", "z 4", False, "4 visits to each of z")
@@ -135,6 +136,6 @@ def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigError, match="pip install matplotlib"):
-        require_matplotlib()
+        require_matplotlib("--plots")
     status, _, err = call("T13", "--plots", "nowhere")
     assert status == 2 and "pip install matplotlib" in err

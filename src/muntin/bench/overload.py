@@ -24,6 +24,7 @@ from muntin.bench.overload_rows import TEXT, WINDOW, Compared, Writer, compared,
 from muntin.bench.processes import held_by_workers
 from muntin.bench.record import write_json
 from muntin.core.errors import ConfigError
+from muntin.core.optional import require_matplotlib
 from muntin.plan.windows import Shed
 
 INTERVAL = 3.0
@@ -250,11 +251,3 @@ def run_overload(say: Say, seconds: float | None, loads: str | None, json_file: 
     if plot is not None:
         draw(found, plot, each)
     return good(found)
-
-
-def require_matplotlib(option: str) -> None:
-    """Raises ConfigError when nothing can be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ConfigError(f"{option} needs matplotlib: pip install matplotlib") from None

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from muntin.core.optional import require_matplotlib
 from muntin.research import Setting, chosen, reproduce
 from muntin.research.harness import Record, tally
-from muntin.research.plots import draw, require_matplotlib
+from muntin.research.plots import draw
 
 
 def run_entries(
@@ -20,7 +21,7 @@ def run_entries(
     matplotlib."""
     entries = chosen(names)
     if plots is not None:
-        require_matplotlib()
+        require_matplotlib("--plots")
     records = reproduce(entries, Setting(smoke, shared_folder()), lambda r: say(r.line))
     say(tally(records))
     if json_file is not None:

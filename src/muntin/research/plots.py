@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from muntin.core.errors import ConfigError
+from muntin.core.optional import require_matplotlib
 from muntin.research.harness import Plot, Record
-
-
-def require_matplotlib() -> None:
-    """Raises ConfigError when figures cannot be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ConfigError("--plots needs matplotlib: pip install matplotlib") from None
 
 
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
     """Draw every plot of the records as ``<id>-<name>.svg`` and ``.png`` in ``folder`` (made if absent)."""
-    require_matplotlib()
+    require_matplotlib("--plots")
     folder.mkdir(parents=True, exist_ok=True)
     return [path for r in records for plot in r.plots for path in _draw(r.id, plot, folder)]
 
