@@ -10,7 +10,6 @@ from muntin.bench.cases import contests
 from muntin.bench.contest import Contest, Say
 from muntin.core.errors import ConfigError
 
-NAMES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries")
 ALONE = ("state-bytes", "window-length")
 """Measured without another engine."""
 MOST_BYTES = 1.6
@@ -19,10 +18,12 @@ ENGINES = ("muntin", "muntin-df", "spark", "flink")
 
 
 def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None = None) -> bool:
-    """Run the benchmark and print what it found; False if answers differed, state grew or queries cost too much.
+    """Run the benchmark and print what it found; False if answers differed, work grew with a window or queries cost
+    too much.
 
     Args:
-        name: one of ``NAMES``.
+        name: one of ``muntin.bench.NAMES``; ``overload`` and ``one-time``, which take other options, have their own
+            ``run_overload`` and ``run_one_time``.
         json: file for one JSON list of records.
         engines: those that take part, ``muntin`` among them; default: all that the benchmark has, Flink only if it is
             here or can be installed.

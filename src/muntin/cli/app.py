@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import muntin
+from muntin.bench import NAMES
 from muntin.cli.archive import archive
 from muntin.cli.ending import guarded
 from muntin.cli.failures import CONTEXT, FAILED, OK, reported
@@ -409,12 +410,9 @@ def verify(
         raise typer.Exit(status)
 
 
-BENCHES = ("sliding-sum", "window-join", "state-bytes", "window-length", "many-queries", "overload", "one-time")
-
-
 @app.command()
 def bench(
-    case: Annotated[str, typer.Argument(help=", ".join(BENCHES) + ".", metavar="CASE")],
+    case: Annotated[str, typer.Argument(help=", ".join(NAMES) + ".", metavar="CASE")],
     json: Annotated[Path | None, typer.Option("--json", help="Also write the records to this file.")] = None,
     engines: Annotated[
         str | None,
@@ -428,9 +426,9 @@ def bench(
 ) -> None:
     """Measure Muntin against Spark's own operators, and joins against Flink, in one run: rows/s of each, the ratio."""
     with reported():
-        if case not in BENCHES:
-            raise ConfigError(f"there is no benchmark {case!r}; there are {', '.join(BENCHES)}")
-        from muntin.bench import run_bench
+        if case not in NAMES:
+            raise ConfigError(f"there is no benchmark {case!r}; there are {', '.join(NAMES)}")
+        from muntin.bench.run import run_bench
 
         if case == "overload":
             from muntin.bench.overload import run_overload
