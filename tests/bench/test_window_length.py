@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,24 @@ def test_records_are_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
     (row,) = json.loads((tmp_path / "out.json").read_text())
     assert {"case": "sum", "window_s": 60, "ms_per_batch": 1.5, "bytes_per_batch": 1000}.items() <= row.items()
     assert "sum" in capsys.readouterr().out
+
+
+def test_what_grows_with_the_window_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    short = window_length.LengthRecord("sum", 60, 2.0, 1000, 2.5, 3000)
+    for ms, written, case, good in (
+        (6.0, 3000, "sum", True),
+        (6.1, 1000, "sum", False),
+        (2.0, 3001, "sum", False),
+        (99.0, 9000, "collect-all", True),
+    ):
+        found = [replace(short, case=case), window_length.LengthRecord(case, 3600, ms, written, 9.0, 9000)]
+        monkeypatch.setattr(run.window_length, "run", lambda say, found=found: found)
+        assert run_bench("window-length") == good
+        assert ("more than 3.0 x those beside 60 s" in capsys.readouterr().out) != good
+
+
+def test_what_may_grow_is_a_case() -> None:
+    assert window_length.GROWING.keys() <= window_length.CASES.keys()
 
 
 def test_it_has_no_other_engines() -> None:

@@ -36,7 +36,8 @@ def run_bench(name: str, json: Path | None = None, engines: Sequence[str] | None
         raise ConfigError(f"{name} runs without another engine; leave --engines out")
     if name == "window-length":
         lengths = window_length.run(say=print)
-        table, good, records = window_length.lines(lengths), True, list(lengths)
+        wrong = window_length.missed(lengths)
+        table, good, records = [*window_length.lines(lengths), *wrong], not wrong, list(lengths)
     elif name == "many-queries":
         beside = others(engines, print)  # first: what cannot be had is refused before minutes of measuring
         many = many_queries.run(say=print) + many_others.run(beside, print)

@@ -3,7 +3,8 @@
 What a batch costs should follow its rows and results, not the window that is kept beside it. Runs the engine in process
 with a real pane store on local disk, without Spark: the window is filled in large batches, then small ones are timed.
 Timed is what a worker does with a batch, the step of the shard and its commit, in CPU time: the disk and whatever else
-the machine does say nothing of the window.
+the machine does say nothing of the window. What takes more beside the hour than ``MOST`` allows is an error
+(``missed``), unless ``GROWING`` says why it must.
 """
 
 from __future__ import annotations
@@ -59,11 +60,26 @@ CASES = {
     "left-join": "SELECT A.u, A.v, B.v AS b FROM A [RANGE {w}] LEFT JOIN B [RANGE {w}] ON A.u = B.u",
     "except": "SELECT u FROM A [RANGE {w}] EXCEPT SELECT u FROM B [RANGE {w}]",
     "not-exists": "SELECT u, v FROM A [RANGE {w}] WHERE NOT EXISTS (SELECT 1 FROM B [RANGE {w}] WHERE B.u = A.u)",
+    "collect-all": "SELECT COLLECT(v) AS a FROM A [RANGE {w} SLIDE 1 SECOND]",
+    "snapshots": "Rstream(SELECT u FROM A [RANGE {w} SLIDE 1 SECOND])",
+    "frequent": "SELECT FREQUENT(u, 10) AS a FROM A [RANGE {w} SLIDE 1 SECOND]",
 }
 """Every construct that remembers rows. ``w``: the window; ``n``: as many rows as it holds. What runs Python for each
 row gets a part of the rows, so that a window is filled in seconds."""
 
+GROWING = {
+    "collect-all": "shows all values of its window",
+    "snapshots": "shows all rows of its window",
+    "frequent": "reads all distinct values of its group",
+}
+"""The cases whose batches take more beside a longer window, and why they must (ARCHITECTURE.md, under State)."""
+
 WINDOWS = (60, 3600)
+MOST = 3.0
+"""How many times the CPU time and the bytes of a batch may be, beside an hour, what they are beside a minute. What is
+kept lies in at most eight runs of a size, and an hour has twice as many sizes (the logarithms to base 8 of 3,600 and of
+60 batches): so it may be twice, and half as much again for how a machine's speed varies. What followed the window would
+be 60 times."""
 BATCH, FILL, WARM = 1_000, 60_000, 4
 """Rows a batch; while the window is filled; batches before measuring, besides those of a pane."""
 
@@ -141,6 +157,24 @@ def lines(records: Sequence[LengthRecord]) -> list[str]:
         for r in records
     ]
     return [head, *body]
+
+
+def missed(records: Sequence[LengthRecord]) -> list[str]:
+    """What took more beside the longest window than ``MOST`` allows, and is not to; nothing if nothing did."""
+    wrong = []
+    for case in dict.fromkeys(r.case for r in records if r.case not in GROWING):
+        measured = sorted((r for r in records if r.case == case), key=lambda r: r.window_s)
+        short, long = measured[0], measured[-1]
+        for what, before, after in (
+            ("CPU time", short.ms_per_batch, long.ms_per_batch),
+            ("bytes", short.bytes_per_batch, long.bytes_per_batch),
+        ):
+            if after > MOST * before:
+                wrong.append(
+                    f"{case}: {after / before:.2f} x the {what} beside {long.window_s} s, more than {MOST} x those "
+                    f"beside {short.window_s} s"
+                )
+    return wrong
 
 
 def query_of(case: str, seconds: int) -> QueryPlan:
