@@ -26,7 +26,7 @@ def test_expected_answers() -> None:
 def test_what_was_promised_can_be_missed() -> None:
     turns = dict.fromkeys(("none", "continuous", "now and then"), 10)
     ms = dict.fromkeys(turns, 100.0)
-    held = OneTimeRun(60.0, 50, 5, 0, 0, 0, 1, 1, 0, ms, turns, ms, {}, {})
+    held = OneTimeRun(60.0, 50, 5, 0, 0, 0, 1, 1, 0, ms, turns, ms, {}, {}, {})
     assert good(held) and good(replace(held, batch_ms=ms | {"continuous": 109.0}))
     missed = [
         replace(held, answers=0), replace(held, wrong=1), replace(held, failed=1), replace(held, ended=1),

@@ -129,7 +129,7 @@ def test_the_first_error_ends_it(text: str, message: str, file: Path) -> None:
 
 def test_what_is_asked_of_a_checkpoint_has_streams_of_its_own(tmp_path: Path) -> None:
     assert "no checkpoint" in call("", "--live", str(tmp_path))[2]
-    assert "--live goes with --set" in call("", "--live", "x", "--stream", "a=b:c")[2]
+    assert "--live goes with --job" in call("", "--live", "x", "--stream", "a=b:c")[2]
 
 
 def test_inputs_that_need_spark_are_refused(tmp_path: Path) -> None:

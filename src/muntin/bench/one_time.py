@@ -63,9 +63,9 @@ class OneTimeRun:
     """``answers``: that were given, of ``instants`` instants; ``wrong``: that were not those of their instant.
     ``failed``: questions without an answer after the first batch; ``ended``: readers that ended by themselves;
     ``caught_up``: batches that readers took up while they read; ``again``: panes that they read again; ``stale``:
-    answers of isolation latest that were not of the newest batch when they came. ``batch_ms``: by turn the median time
-    of a batch, ``batches`` how many it had, ``cpu_ms`` the CPU time of the pipeline's processes by batch;
-    ``response_ms``, ``age_ms``: by isolation medians and the greatest."""
+    answers of isolation latest or serial that were not of the newest batch when they came. ``batch_ms``: by turn the
+    median time of a batch, ``batches`` how many it had, ``cpu_ms`` the CPU time of the pipeline's processes by batch;
+    ``response_ms``, ``waited_ms``, ``age_ms``: by isolation medians and the greatest."""
 
     seconds: float
     answers: int
@@ -80,6 +80,7 @@ class OneTimeRun:
     batches: dict[str, int]
     cpu_ms: dict[str, float]
     response_ms: dict[str, tuple[float, float]]
+    waited_ms: dict[str, tuple[float, float]]
     age_ms: dict[str, tuple[float, float]]
 
     @property
@@ -111,17 +112,17 @@ def lines(found: OneTimeRun) -> list[str]:
     out = [
         f"{found.answers:,} answers of {found.instants:,} instants in {found.seconds:.0f} s: {found.wrong} wrong, "
         f"{found.failed} failed, {found.ended} readers ended; {found.caught_up} batches taken up while reading, "
-        f"{found.again} panes read again, {found.stale} answers of latest with a newer batch by then"
+        f"{found.again} panes read again, {found.stale} answers of latest or serial with a newer batch by then"
     ]
     for turn, ms in found.batch_ms.items():
         rise = "" if turn == "none" else f", {100 * (found.rise[turn] - 1):+.1f} %"
         took = f"{ms:.0f} ms a batch (median of {found.batches[turn]}){rise}"
         out.append(f"readers {turn}: {took}, {found.cpu_ms[turn]:.0f} ms of CPU")
     for isolation, (middle, most) in found.response_ms.items():
-        age = found.age_ms[isolation]
+        age, waited = found.age_ms[isolation], found.waited_ms[isolation]
         out.append(
-            f"{isolation}: answered in {middle:.0f} ms (at most {most:.0f}), {age[0]:.0f} ms after the batch was "
-            f"committed (at most {age[1]:.0f})"
+            f"{isolation}: answered in {middle:.0f} ms (at most {most:.0f}), of which it waited {waited[0]:.0f} (at "
+            f"most {waited[1]:.0f}), {age[0]:.0f} ms after the batch was committed (at most {age[1]:.0f})"
         )
     return out
 
@@ -275,8 +276,10 @@ def _found(
     return OneTimeRun(
         sum(e - b for _, b, e, _ in spans), len(answers), len({t["at"] for t in answers}), wrong, failed, ended,
         sum(t["caught_up"] for t in answers), sum(t["again"] for t in answers),
-        sum(t["newer"] > 0 for t in by["latest"]), {n: statistics.median(t or [0.0]) for n, t in took.items()},
+        sum(t["newer"] > 0 for i in ("latest", "serial") for t in by[i]),
+        {n: statistics.median(t or [0.0]) for n, t in took.items()},
         {n: len(t) for n, t in took.items()}, used, {i: _middle([t["seconds"] for t in own]) for i, own in by.items()},
+        {i: _middle([t["waited"] for t in own]) for i, own in by.items()},
         {i: _middle([t["age"] for t in own]) for i, own in by.items()},
     )  # fmt: skip
 

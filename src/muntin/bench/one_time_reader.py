@@ -24,7 +24,7 @@ QUESTIONS = {
 }
 """By name. ``totals`` and ``recent`` are queries that run."""
 
-ISOLATIONS = ("window", "latest")
+ISOLATIONS = ("window", "latest", "serial")
 
 
 def digest(rows: Iterable[tuple[Any, ...]]) -> str:
@@ -61,7 +61,7 @@ def ask(checkpoint: str, number: int, out: Path) -> None:
             line = {
                 "question": name, "isolation": isolation, "at": found.at, "batch": found.batch, "newer": found.newer,
                 "caught_up": found.caught_up, "again": found.again, "digest": rows, "began": began,
-                "seconds": time.time() - began, "age": time.time() - (found.committed or began),
+                "waited": found.waited, "seconds": time.time() - began, "age": time.time() - (found.committed or began),
             }  # fmt: skip
             told.write(json.dumps(line) + "\n")
 

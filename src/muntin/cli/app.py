@@ -313,11 +313,17 @@ def sql(
         text, origin = read_text(query, sys.stdin.read)
         text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
         if live is not None:
-            if job or stream or table or bounds or runtime or shards or master:
-                raise ConfigError("--live goes with --isolation, --engine, --set, --format, --output and --limit alone")
+            if stream or table or bounds or runtime or shards or master:
+                raise ConfigError(
+                    "--live goes with --isolation, --engine, --job (for its functions), --set, --format, --output and "
+                    "--limit alone"
+                )
             from muntin.cli.live import run_live
+            from muntin.cli.streams import called_in
 
-            run_live(live, text, isolation, engine, form, output, (0 if output else 50) if limit is None else limit)
+            functions = called_in(load_job(job) if job else None)
+            most = (0 if output else 50) if limit is None else limit
+            run_live(live, text, isolation, engine, functions, form, output, most)
             return
         if (isolation, engine) != ("window", "muntin"):
             raise ConfigError("--isolation and --engine go with --live")
@@ -357,9 +363,13 @@ def shell(
 
         given = parameters(parameter or [])
         if live is not None:
-            if job or stream or table or bounds:
-                raise ConfigError("--live goes with --set alone: a checkpoint has streams of its own")
-            asked = Live(live)
+            if stream or table or bounds:
+                raise ConfigError(
+                    "--live goes with --job (for its functions) and --set alone: a checkpoint has streams of its own"
+                )
+            from muntin.cli.streams import called_in
+
+            asked = Live(live, called_in(load_job(job) if job else None))
             asked.catalog()
             run_shell(Shell(asked, parameters=given))
             return

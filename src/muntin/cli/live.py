@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -11,16 +12,26 @@ from muntin.core.time import instant_text
 
 if TYPE_CHECKING:
     from muntin.local.one_time import Isolation, OneTimeAnswer
+    from muntin.plan.user_functions import ScalarFunction
     from muntin.session.engines import Engine
 
 
 def run_live(
-    checkpoint: str, text: str, isolation: str, engine: str, form: Format, output: Path | None, limit: int
+    checkpoint: str,
+    text: str,
+    isolation: str,
+    engine: str,
+    functions: Sequence[ScalarFunction],
+    form: Format,
+    output: Path | None,
+    limit: int,
 ) -> None:
     """Ask, print the rows or write them, and say of which instant they are and how old that is."""
     from muntin.session.one_time import ask_checkpoint
 
-    found = ask_checkpoint(checkpoint, text, isolation=cast("Isolation", isolation), engine=cast("Engine", engine))
+    found = ask_checkpoint(
+        checkpoint, text, isolation=cast("Isolation", isolation), engine=cast("Engine", engine), functions=functions
+    )
     deliver(found.rows, form, output, limit, (when(found), *found.notes))
 
 
@@ -34,6 +45,8 @@ def when(found: OneTimeAnswer) -> str:
         told += f"; {_batches(found.caught_up)} committed while it was read, taken up"
     if found.newer:
         told += f"; {_batches(found.newer)} committed since"
+    if found.waited >= 0.05:
+        told += f"; it waited {found.waited:.1f} s for batches and other queries"
     return told
 
 

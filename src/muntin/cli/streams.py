@@ -55,11 +55,12 @@ def inputs_of(job: Job | None, declared: list[str], declared_tables: Sequence[st
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two inputs are named {name!r}; names must differ")
-    return Inputs(tuple(streams), tuple(tables), _functions(job) if job else ())
+    return Inputs(tuple(streams), tuple(tables), called_in(job))
 
 
-def _functions(job: Job) -> tuple[ScalarFunction, ...]:
-    if not job.functions:
+def called_in(job: Job | None) -> tuple[ScalarFunction, ...]:
+    """The functions of a job file. Raises ConfigError for code that cannot be loaded."""
+    if job is None or not job.functions:
         return ()
     from muntin.cli.job_functions import functions_of
 

@@ -302,7 +302,8 @@ class ExprBinder:
         hint = did_you_mean(name, names)
         known = ", ".join(names)
         raise place_of(node, self.text).unsupported(
-            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {listed()}"
+            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {listed()}; your own are "
+            "registered first (muntin.function, session.function, [functions] of a job file)"
         )
 
     def _is(self, node: exp.Is) -> Expr:

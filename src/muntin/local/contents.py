@@ -7,9 +7,9 @@ worked out anew over them, all of them entering at that instant. No stream is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +41,9 @@ from muntin.operators.reader import Reader
 from muntin.operators.repeat import Repeat
 from muntin.operators.synopsis import Synopsis
 from muntin.operators.top_rows import TopRows
+from muntin.plan.exprs import USER
 from muntin.plan.patterns import Pattern
+from muntin.plan.user_functions import ScalarFunction, user_calls, with_code
 from muntin.plan.windows import Ticks
 from muntin.state.shard_state import ShardState
 from muntin.state.snapshots import Snapshot
@@ -65,9 +67,10 @@ class Running:
     graph: Graph
 
     @staticmethod
-    def of(plan: DurablePlan) -> Running:
-        """Those that this release can read."""
-        plans = dict(plan.named)
+    def of(plan: DurablePlan, functions: Sequence[ScalarFunction] = ()) -> Running:
+        """Those that this release can read. ``functions``: users' own, whose code no checkpoint has."""
+        code = {(USER + f.name, f.identity): f for f in functions}
+        plans = {n: replace(p, vertices=with_code(p.vertices, code)) for n, p in plan.named.items()}
         return Running(plans, shared_graph(list(plans.values())))
 
     @cached_property
@@ -218,6 +221,12 @@ class _Evaluation:
                 return None
         if not isinstance(vertex.op, ANEW):
             return None
+        for call in user_calls(vertex.op):
+            if call.code is None:
+                raise Untold(
+                    f"the code of function {call.fn.removeprefix(USER)} (version {call.version}) is in no checkpoint; "
+                    "register the function where you ask (session.function, or --job with [functions])"
+                )
         inputs = [self.of(e.vertex) for e in vertex.inputs]
         return vertex.op.step(inputs, ShardState(), self._context(number))
 

@@ -22,6 +22,7 @@ from muntin.core.time import ALWAYS, NEVER, instant_text
 from muntin.core.watermark import Header, SourceClock
 from muntin.cql.binder import bind
 from muntin.cql.durations import format_duration
+from muntin.cql.user_functions import with_functions
 from muntin.dataflow.durable import DurablePlan
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.history import KeptRows, columns_needed, kept_rows
@@ -38,6 +39,7 @@ from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import spark_text
 from muntin.plan.catalog import Catalog, Stream, Table
 from muntin.plan.exprs import conjuncts
+from muntin.plan.user_functions import ScalarFunction
 from muntin.plan.windows import Now, QueryOptions, Range, Unbounded
 from muntin.state.snapshots import Snapshot
 
@@ -46,6 +48,9 @@ Isolation = OneOf["latest", "window", "serial"]
 batch when it was asked. ``latest``: the newest one when it had been read (latest-window-serializable); what is
 committed meanwhile is caught up with. ``serial``: the newest one still when it answers; none is committed in between.
 """
+
+Pause = Callable[[], object]
+"""Called between two reads, and before the answer is worked out: it may wait, to let a batch pass."""
 
 APART = 1 << 20
 """Between the numbers of the sources of two queries that are asked together."""
@@ -64,8 +69,8 @@ class OneTimeAnswer:
     ``behind``: by how much the newest rows that have come are later than ``at`` (microseconds of event time).
     ``committed``: when that batch was committed (seconds since the epoch), where it is known; ``newer``: batches that
     were committed after it when the answer was there. ``caught_up``: batches that were committed while it was read, and
-    that it is with; ``again``: panes that were read again, since these batches had replaced them. ``notes``: what the
-    windows lack."""
+    that it is with; ``again``: panes that were read again, since these batches had replaced them. ``waited``: seconds
+    for which it let batches and other queries pass. ``notes``: what the windows lack."""
 
     rows: pa.Table
     at: int
@@ -76,6 +81,7 @@ class OneTimeAnswer:
     newer: int = 0
     caught_up: int = 0
     again: int = 0
+    waited: float = 0.0
 
 
 def one_time(
@@ -84,6 +90,8 @@ def one_time(
     versions: Versions,
     options: QueryOptions | None = None,
     isolation: Isolation = "window",
+    pause: Pause = lambda: None,
+    functions: Sequence[ScalarFunction] = (),
 ) -> OneTimeAnswer:
     """The answer to a query over windows that the vertices of ``plan`` keep, and over what its queries show, under
     their names. A stream without a window in the text is all that is held of it.
@@ -91,11 +99,12 @@ def one_time(
     Under ``serial`` the caller sees to it that batches wait; one that was committed all the same has the query begin
     anew. Under ``latest`` the state is that of the newest version once all of it is read; it is worked out anew where
     another one came until the answer was there, ``MOST_ROUNDS`` times at most, so that nobody waits for ever.
+    ``pause``: see ``Pause``. ``functions``: users' own, which the query and those that run may call.
 
     Raises QueryError for a text that is wrong, ConfigError where nothing is held yet, UnsupportedError where what is
     held does not give the answer exactly, and OvertakenError. Cost: the rows of the windows, in this process.
     """
-    return one_time_of([text], plan, versions, lambda found: found[0], options, isolation)
+    return one_time_of([text], plan, versions, lambda found: found[0], options, isolation, pause, functions)
 
 
 def one_time_of(
@@ -105,9 +114,11 @@ def one_time_of(
     finish: Callable[[Sequence[OneTimeAnswer]], OneTimeAnswer],
     options: QueryOptions | None = None,
     isolation: Isolation = "window",
+    pause: Pause = lambda: None,
+    functions: Sequence[ScalarFunction] = (),
 ) -> OneTimeAnswer:
     """What ``finish`` makes of the answers to several queries over one state. Else as ``one_time``."""
-    questions = [_Question.of(t, plan, options or QueryOptions(), i) for i, t in enumerate(texts)]
+    questions = [_Question.of(t, plan, options or QueryOptions(), i, functions) for i, t in enumerate(texts)]
     wanted = {n: w for q in questions for n, w in q.wanted.items()}
     vertices = {CLOCKS}.union(*(q.vertices for q in questions))
 
@@ -125,7 +136,7 @@ def one_time_of(
     def newer(than: int) -> Snapshot | None:
         return opened() if versions.newest() > than else None
 
-    held, reads = opened(), PaneReads(wanted)
+    held, reads = opened(), PaneReads(wanted, pause)
     for left in reversed(range(MOST_ROUNDS)):
         held = reads.read(held, newer if isolation == "latest" else None)
         found = finish([q.answered(held, reads) for q in questions])
@@ -133,7 +144,7 @@ def one_time_of(
         if not found.newer or isolation == "window" or (isolation == "latest" and not left):
             return found
         if isolation == "serial":
-            held, reads = opened(), PaneReads(wanted)
+            held, reads = opened(), PaneReads(wanted, pause)
     raise OvertakenError(
         f"batches were committed during each of {MOST_ROUNDS} attempts to answer between two; narrow the query, or ask "
         'with isolation "latest", which takes up what is committed meanwhile'
@@ -153,9 +164,11 @@ class _Question:
     """Among several questions: numbers of ``wanted`` begin at so many times ``APART``."""
 
     @staticmethod
-    def of(text: str, plan: DurablePlan, options: QueryOptions, place: int) -> _Question:
-        kept, running = kept_rows(plan), Running.of(plan)
-        catalog = held_catalog(plan, kept, running)
+    def of(
+        text: str, plan: DurablePlan, options: QueryOptions, place: int, functions: Sequence[ScalarFunction]
+    ) -> _Question:
+        kept, running = kept_rows(plan), Running.of(plan, functions)
+        catalog = with_functions(held_catalog(plan, kept, running), functions)
         bound = bind(text, catalog, options)
         if bound.root.kind not in ("changes", "rstream"):
             raise UnsupportedError("a one-time query shows an answer, not what changes: leave out Istream and Dstream")
@@ -247,9 +260,7 @@ def _plain_windows(asked: QueryPlan) -> None:
             )
 
 
-def _serving(
-    source: Source, asked: QueryPlan, number: int, kept: Sequence[KeptRows], catalog: Catalog
-) -> KeptRows:
+def _serving(source: Source, asked: QueryPlan, number: int, kept: Sequence[KeptRows], catalog: Catalog) -> KeptRows:
     """The kept rows that have all columns and rows that a source asks for; of several those kept longest."""
     name, needed = source.stream.name, columns_needed(source)
     own = [k for k in kept if k.stream == name]
@@ -291,9 +302,7 @@ def _reach(kept: KeptRows) -> int:
     return expiry_of(kept.window, 0)
 
 
-def _answer(
-    question: _Question, reads: PaneReads, tables: Mapping[int, pa.RecordBatch], at: int
-) -> pa.Table:
+def _answer(question: _Question, reads: PaneReads, tables: Mapping[int, pa.RecordBatch], at: int) -> pa.Table:
     """What the query shows when all rows that live at ``at`` enter its windows then. ``tables``: rows by source."""
     asked = question.asked
     vertices = tuple(

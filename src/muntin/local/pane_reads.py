@@ -56,10 +56,12 @@ class Wanted:
 
 @dataclass
 class PaneReads:
-    """``wanted``: by number of a source. ``caught_up``: versions that came while it read, and were taken up; ``again``:
-    chunks that it had read and that these replaced."""
+    """``wanted``: by number of a source. ``pause``: called before each pane, and when all have been read: it may wait.
+    ``caught_up``: versions that came while it read, and were taken up; ``again``: chunks that it had read and that
+    these replaced."""
 
     wanted: Mapping[int, Wanted]
+    pause: Callable[[], object] = lambda: None
     caught_up: int = 0
     again: int = 0
     _chunks: dict[Pane, Chunk] = field(default_factory=dict)
@@ -73,9 +75,11 @@ class PaneReads:
         self._follow(held)
         while True:
             while (pane := self._reading.next) is not None:
+                self.pause()
                 self._parts[pane] = self._chunks[pane], self._copied(pane)
                 self._reading = self._reading.after(pane)
                 held = self._catch_up(held, newer)
+            self.pause()
             later = self._catch_up(held, newer)
             if later is held:
                 return held

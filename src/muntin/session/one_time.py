@@ -10,17 +10,20 @@ from typing import Any, get_args
 from muntin.core.errors import ConfigError
 from muntin.core.time import instant_text
 from muntin.cql.held_names import held_tables
+from muntin.cql.user_functions import with_functions
 from muntin.dataflow.durable import DurablePlan, newest_before
 from muntin.dataflow.history import kept_rows
 from muntin.local.contents import Running
-from muntin.local.one_time import Isolation, OneTimeAnswer, held_catalog, one_time, one_time_of
+from muntin.local.one_time import Isolation, OneTimeAnswer, Pause, held_catalog, one_time, one_time_of
 from muntin.local.pane_reads import Versions
 from muntin.plan.catalog import Catalog
+from muntin.plan.user_functions import ScalarFunction
 from muntin.plan.windows import QueryOptions
 from muntin.session.engines import Answer, Engine, by_duckdb, by_spark, quoting
 from muntin.spark import files
 from muntin.spark.checkpoint import Checkpoint, read_checkpoint
 from muntin.spark.durable_file import read_plans
+from muntin.spark.query_turn import SOON, SOON_SERIAL, QueryTurn
 from muntin.spark.readers import holding
 from muntin.spark.snapshots import reading_anew, snapshot_of
 from muntin.state.snapshots import CollectedError, Snapshot
@@ -35,14 +38,17 @@ def ask_checkpoint(
     isolation: Isolation = "window",
     engine: Engine = "muntin",
     spark: Any = None,
+    functions: Sequence[ScalarFunction] = (),
 ) -> OneTimeAnswer:
     """The answer to a query over the windows that a checkpoint holds: as of its last committed batch when it was asked
     (isolation ``window``) or when it had been read (``latest``), or with none committed until it answers (``serial``:
     the run waits before its next commit, for ``spark.readers.HOLD_SECONDS`` at most).
 
     ``engine``: whose SQL the text is, but for the windows; ``spark``: the session that answers under ``"spark"``.
+    ``functions``: users' scalar functions that the text (of engine ``"muntin"``) and the running queries may call.
 
-    Needs no JVM of its own; writes nothing and blocks nobody but under ``serial``. Raises as
+    Needs no JVM of its own; writes nothing and blocks nobody but under ``serial``. On the machine of the run it lets
+    batches pass, and waits while enough others ask, for ``query_turn.WAIT_SECONDS`` in all at most. Raises as
     ``local.one_time.one_time`` does, ConfigError where there is no checkpoint, and CollectedError where a run overtakes
     every attempt.
     """
@@ -53,6 +59,10 @@ def ask_checkpoint(
     if engine == "spark" and spark is None:
         raise ConfigError('engine "spark" needs a Spark session: session.snapshot(text, engine="spark")')
 
+    def pause() -> None:
+        if isolation != "serial":  # a batch waits for that one
+            turn.let_pass()
+
     def answer(found: Checkpoint, plans: Sequence[DurablePlan]) -> OneTimeAnswer:
         ran = newest_before(plans, found.next_batch)
         if found.query_id is None or ran is None:
@@ -60,16 +70,26 @@ def ask_checkpoint(
         with holding(found.path) if isolation == "serial" else nullcontext():
             versions = _Versions(found, plans, ran)
             if engine == "muntin":
-                told = one_time(text, ran, versions, options, isolation)
+                told = one_time(text, ran, versions, options, isolation, pause, functions)
             else:
-                told = _by_another(text, ran, versions, isolation, engine, by_spark(spark) if spark else by_duckdb)
-        return replace(told, committed=_committed(found.path, told.batch))
+                by = by_spark(spark) if spark else by_duckdb
+                told = _by_another(text, ran, versions, isolation, engine, by, pause, functions)
+        return replace(told, committed=_committed(found.path, told.batch), waited=turn.waited)
 
-    return reading_anew(path, answer)
+    with QueryTurn(path) as turn:
+        turn.begin(SOON_SERIAL if isolation == "serial" else SOON)
+        return reading_anew(path, answer)
 
 
 def _by_another(
-    text: str, plan: DurablePlan, versions: Versions, isolation: Isolation, engine: Engine, answer: Answer
+    text: str,
+    plan: DurablePlan,
+    versions: Versions,
+    isolation: Isolation,
+    engine: Engine,
+    answer: Answer,
+    pause: Pause = lambda: None,
+    functions: Sequence[ScalarFunction] = (),
 ) -> OneTimeAnswer:
     """The answer of another engine over the windows and queries that its text names, all of one state."""
     catalog = held_catalog(plan, kept_rows(plan), Running.of(plan))
@@ -87,7 +107,7 @@ def _by_another(
                 notes.append(f"{t.query.removeprefix('SELECT * FROM ')} is as of {instant_text(f.at)}")
         return replace(latest, rows=rows, notes=tuple(dict.fromkeys(notes)))
 
-    return one_time_of([t.query for t in tables], plan, versions, finish, None, isolation)
+    return one_time_of([t.query for t in tables], plan, versions, finish, None, isolation, pause, functions)
 
 
 @dataclass
@@ -123,9 +143,9 @@ class _Versions:
         return snapshot_of(self.found, self.plans, vertices)
 
 
-def checkpoint_catalog(path: str) -> Catalog:
+def checkpoint_catalog(path: str, functions: Sequence[ScalarFunction] = ()) -> Catalog:
     """The streams of which the windows of a checkpoint hold rows, with the columns that they hold, and its queries as
-    tables. Raises ConfigError where there is no checkpoint."""
+    tables; beside them users' functions. Raises ConfigError where there is no checkpoint."""
 
     def known(found: Checkpoint, plans: Sequence[DurablePlan]) -> Catalog:
         ran = newest_before(plans, found.next_batch)
@@ -134,7 +154,8 @@ def checkpoint_catalog(path: str) -> Catalog:
         kept = kept_rows(ran)
         catalog = held_catalog(ran, kept, Running.of(ran))
         held = {k.stream for k in kept}
-        return replace(catalog, streams=tuple(s for s in catalog.streams if s.name in held))
+        catalog = replace(catalog, streams=tuple(s for s in catalog.streams if s.name in held))
+        return with_functions(catalog, functions)
 
     return reading_anew(path, known)
 

@@ -208,7 +208,10 @@ class Session(Registry):
         the run's next commit waits, for 10 seconds at most.
 
         ``engine``: whose SQL it is. ``"muntin"``: CQL; ``"duckdb"`` (``muntin[sql]``) and ``"spark"`` (this session):
-        theirs, over the same streams with windows in brackets, and queries, as tables.
+        theirs, over the same streams with windows in brackets, and queries, as tables. The session's scalar functions
+        are known under ``"muntin"``.
+
+        On the machine of the run it waits while a batch is under way, and while others ask; two seconds in all at most.
 
         Raises ConfigError where nothing runs or is held yet, and UnsupportedError where what is held does not give the
         answer exactly.
@@ -218,7 +221,10 @@ class Session(Registry):
                 raise ConfigError("there is no run to ask: call start(), or name a checkpoint")
             checkpoint = self.running.made.checkpoint.path
         spark = self.spark if engine == "spark" else None
-        return ask_checkpoint(checkpoint, text, isolation=isolation, engine=engine, spark=spark)
+        functions = self.catalog.scalars
+        return ask_checkpoint(
+            checkpoint, text, isolation=isolation, engine=engine, spark=spark, functions=functions
+        )
 
     def archive(self, path: str, **wanted: Any) -> DataFrame:
         """The live rows of an archive (sink ``"archive"``, ``muntin.archive``) as a batch DataFrame.

@@ -45,6 +45,7 @@ from muntin.spark.run_meter import meter_of
 from muntin.spark.sight import describe, levels_text, observed, query_name
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.turns import BatchTurns
 from muntin.spark.types import struct_of
 
 if TYPE_CHECKING:
@@ -101,6 +102,15 @@ def check_tau(trigger: str | None, tau: int | None) -> None:
         )
 
 
+def seconds_between(trigger: str | None) -> float:
+    """From trigger to trigger; 0 where they come as fast as possible."""
+    given = trigger_of(trigger).get("processingTime")
+    try:
+        return 0.0 if given is None else parse_duration(given) / 1e6
+    except ValueError:  # Spark may know it
+        return 0.0
+
+
 def interval(trigger: str | None, job: Job) -> float | None:
     """Seconds that a batch may take before input is left out; None where none may be. Raises ConfigError where a query
     allows it and nothing says how long that is."""
@@ -134,6 +144,10 @@ class Run:
     _seen: list[Seen] = field(default_factory=list)
     _console: Console | None = None
     _overload: Overload | None = None
+    _turns: BatchTurns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turns = BatchTurns(self.made.checkpoint.path, seconds_between(self.trigger))
 
     @property
     def job(self) -> Job:
@@ -175,6 +189,7 @@ class Run:
         if self._gate.stopping.is_set():
             raise ConfigError("the run was stopped in the meantime: session.start(...) begins another")
         self._starting = True
+        self._turns.open()
         try:
             self.query = (writer.trigger(**arguments) if arguments else writer).start()
         finally:
@@ -309,7 +324,8 @@ class Run:
         self._gate.thread = threading.get_ident()
         try:
             self._gate.enter(letters.sparkSession)
-            self._batch(letters, batch_id)
+            with self._turns.batch(batch_id):
+                self._batch(letters, batch_id)
         except BaseException as e:  # Spark would hand on its text alone, without class and traceback
             if self._interrupted():
                 raise CutOff from None
@@ -489,6 +505,7 @@ class Run:
         with self._changes:
             self._gate.drain_until(self.query, timeout)
             self.query.stop()
+            self._turns.close()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, at most ``timeout`` seconds; whether it has ended. Raises what ended it."""
@@ -503,6 +520,7 @@ class Run:
             if timeout is not None and not ended:
                 return False
             if self._was_last(query, deadline):
+                self._turns.close()
                 if self._lost is None:
                     return True
                 failed = self._lost
@@ -510,6 +528,7 @@ class Run:
             left = None if timeout is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
+        self._turns.close()
         raise failed  # outside of the handler, so that it keeps its own cause and traceback
 
     def _was_last(self, query: StreamingQuery, deadline: float = math.inf) -> bool:

@@ -22,6 +22,7 @@ from muntin.local.readers import whole
 from muntin.local.replay import table_feed
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery
+from muntin.plan.user_functions import ScalarFunction
 from muntin.plan.windows import QueryOptions
 
 
@@ -141,11 +142,12 @@ class Live:
     """The windows of a pipeline that goes on, after its last committed batch."""
 
     checkpoint: str
+    functions: tuple[ScalarFunction, ...] = ()
 
     def catalog(self) -> Catalog:
         from muntin.session.one_time import checkpoint_catalog
 
-        return checkpoint_catalog(self.checkpoint)
+        return checkpoint_catalog(self.checkpoint, self.functions)
 
     def places(self) -> dict[str, str]:
         return {}
@@ -153,7 +155,7 @@ class Live:
     def ask(self, text: str, limit: int) -> Answer:
         from muntin.session.one_time import ask_checkpoint
 
-        found = ask_checkpoint(self.checkpoint, text)
+        found = ask_checkpoint(self.checkpoint, text, functions=self.functions)
         rows = found.rows.slice(0, limit + 1) if limit else found.rows
         return Answer(rows, (when(found), *found.notes))
 
