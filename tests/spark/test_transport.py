@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from muntin.spark import wire
 from muntin.spark.cells import SlotCells, cell_of
 from muntin.spark.feeds import StreamPlan
 from muntin.spark.level_run import LevelRun, rows_by_query
-from muntin.spark.mail import canonical, sort_mail
+from muntin.spark.mail import arrived, canonical, sort_mail
 from muntin.spark.metrics import PIPELINE, Metrics, add_up, combine
 from muntin.spark.pack import Packer
 from muntin.spark.pipeline import plan_pipeline
@@ -134,13 +135,28 @@ def test_the_event_time_is_sent_once_and_a_null_key_not_at_all() -> None:
             "e2": pa.array([4, 5, None], pa.int64()),
         }
     )
-    sent: dict[int, list[Any]] = {0: [], 1: []}
-    for letter in Packer(spec, 0, 0).letters(iter([batch])):
-        if letter.kind == wire.ROWS:
-            found = wire.decode(letter.blob, spec.feeds[letter.target].schema)
-            (key,) = spec.feeds[letter.target].route.columns  # type: ignore[union-attr]
-            sent[letter.target] += found.column(key).to_pylist()
-    assert sent[0] == [7] and sorted(sent[1]) == [7, 8]
+    assert (len(left.schema), len(left.sent), len(right.schema), len(right.sent)) == (3, 2, 3, 3)
+    found: dict[int, list[Any]] = {0: [], 1: []}
+    for mail in sort_mail(Packer(spec, 0, 0).letters(iter([batch])), 0).values():
+        for shard in range(4):
+            for (vertex, way), came in arrived(spec, mail, shard).items():
+                channel = next(f for f in spec.feeds if spec.graph.channels[f.channel].vertex == vertex)
+                assert came.schema == channel.schema and way == channel.route
+                found[channel.channel] += came.to_pylist()
+    times = [[r["__ts"] for r in found[c]] for c in (left.channel, right.channel)]
+    assert times[0] == [1] and sorted(times[1]) == [1, 3]
+    (row,) = found[left.channel]
+    assert {v.microsecond for v in row.values() if isinstance(v, datetime)} == {1} and 7 in row.values()
+
+
+def test_an_event_time_that_rows_are_spread_by_is_sent_as_it_is() -> None:
+    """Nor one that is not in microseconds: it is another number."""
+    spec, _ = pipeline("SELECT ts, COUNT(*) AS n FROM a [RANGE 5 SECONDS] GROUP BY ts")
+    assert [f.sent for f in spec.feeds] == [f.schema for f in spec.feeds]
+    stream = Stream("a", Schema.of(ts=pa.int64(), k=pa.int64()), "ts", ts_unit=1_000_000)
+    query = plan_query(bind("SELECT ts, k FROM a [RANGE 5 SECONDS]", Catalog((stream,))))
+    spec, _ = plan_pipeline((stream,), {"q": query}, shards=4, partitions=2)
+    assert [f.sent for f in spec.feeds] == [f.schema for f in spec.feeds]
 
 
 def test_an_empty_partition_sends_headers_too() -> None:

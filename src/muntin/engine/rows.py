@@ -14,11 +14,13 @@ import pyarrow as pa
 from muntin.core.batch import Batch, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.dataflow.graph import Graph, QueryPlan, Vertex
-from muntin.dataflow.routes import Route, Split
+from muntin.dataflow.routes import Keyed, Route, Split
 from muntin.engine.clocks import Times
 from muntin.engine.ordering import in_order
 from muntin.kernels.hashing import buffer_values
 from muntin.operators.joins.hot_keys import ROLE
+from muntin.operators.source import Source
+from muntin.plan.exprs import Column
 
 INSTANT = pa.timestamp("us", "UTC")
 
@@ -36,6 +38,30 @@ def wire_schema(vertex: Vertex, route: Route) -> pa.Schema:
         if vertex.signed:
             fields.append(pa.field(SIGN, pa.int8()))
     return pa.schema(fields)
+
+
+def sent_schema(vertex: Vertex, route: Route) -> pa.Schema:
+    """``wire_schema`` without the columns that say what the event time beside them does: a source's own event time in
+    microseconds, unless rows are spread by it."""
+    whole = wire_schema(vertex, route)
+    if not isinstance(vertex.op, Source):
+        return whole
+    by = route.columns if isinstance(route, Keyed | Split) else ()
+    own = {n for n, e in vertex.op.columns if isinstance(e, Column) and e.name == vertex.op.stream.ts} - set(by)
+    return pa.schema([f for f in whole if f.name not in own or not _in_microseconds(f.type)])
+
+
+def _in_microseconds(type: pa.DataType) -> bool:
+    return pa.types.is_timestamp(type) and type.unit == "us"
+
+
+def completed(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows in ``wire_schema`` that came in ``sent_schema``. Nothing is copied."""
+    if rows.num_columns == len(schema):
+        return rows
+    there, ts = set(rows.schema.names), rows.column(TS)
+    columns = [rows.column(f.name) if f.name in there else ts.view(f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def to_wire(vertex: Vertex, batch: Batch) -> pa.RecordBatch:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from muntin.cql.spark_sql import to_spark_sql
 from muntin.dataflow.graph import Graph
-from muntin.engine.rows import wire_schema
+from muntin.engine.rows import sent_schema, wire_schema
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
 from muntin.plan.exprs import TRUE, Call, Column, Expr, Literal, calls_user_code, conjunction, conjuncts
@@ -46,8 +46,9 @@ def plan_feeds(streams: Sequence[Stream], graph: Graph) -> list[StreamPlan]:
                 columns = tuple(
                     _place_column(_for_rows(e, vertex.op.keep, stream), stream, exprs) for _, e in vertex.op.columns
                 )
-                schema = wire_schema(vertex, channel.route)
-                feeds.append(Feed(number, position, keep, columns, schema, channel.route, channel.level, present))
+                way = channel.route
+                schema, sent = wire_schema(vertex, way), sent_schema(vertex, way)
+                feeds.append(Feed(number, position, keep, columns, schema, sent, way, channel.level, present))
         plans.append(StreamPlan(tuple(exprs.texts()), tuple(feeds), tuple(exprs.computed())))
     return plans
 

@@ -12,7 +12,7 @@ from muntin.core.time import NEVER
 from muntin.core.watermark import Header
 from muntin.dataflow.routes import Route
 from muntin.engine.clocks import Times
-from muntin.engine.rows import wire_schema
+from muntin.engine.rows import completed, sent_schema, wire_schema
 from muntin.spark import wire
 from muntin.spark.spec import PipelineSpec
 
@@ -58,8 +58,9 @@ def arrived(spec: PipelineSpec, mail: Mail, shard: int) -> dict[tuple[int, Route
     for (number, to), letters in mail.rows.items():
         if to == shard:
             channel = spec.graph.channels[number]
-            schema = wire_schema(spec.graph.vertices[channel.vertex], channel.route)
-            found[channel.vertex, channel.route] = canonical(letters, schema)
+            vertex = spec.graph.vertices[channel.vertex]
+            rows = canonical(letters, sent_schema(vertex, channel.route))
+            found[channel.vertex, channel.route] = completed(rows, wire_schema(vertex, channel.route))
     return found
 
 

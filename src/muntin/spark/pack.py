@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from muntin.core.time import FOREVER, NEVER, Instants
 from muntin.core.watermark import Header
 from muntin.dataflow.routes import Split, route
+from muntin.engine.rows import TS
 from muntin.engine.source import bad_time, event_times
 from muntin.operators.joins.hot_keys import ROLE
 from muntin.plan.catalog import Stream
@@ -210,10 +211,11 @@ def _column(batch: pa.RecordBatch, place: int) -> pa.Array:
 
 
 def _shape(feed: Feed, batch: pa.RecordBatch, ts: Instants, good: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The batch's rows of one feed, in the feed's wire schema."""
+    """The batch's rows of one feed, as they are sent."""
     keep = good & kept(feed, batch)
-    columns = [_column(batch, c) for c in feed.columns] + [pa.array(ts)]
-    schema = pa.schema([f for f in feed.schema if f.name != ROLE])  # roles are given when rows are sent
+    places = dict(zip(feed.schema.names, feed.columns, strict=False))
+    schema = pa.schema([f for f in feed.sent if f.name != ROLE])  # roles are given when rows are sent
+    columns = [pa.array(ts) if f.name == TS else _column(batch, places[f.name]) for f in schema]
     arrays = [a if a.type == f.type else a.cast(f.type) for a, f in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
     return rows if keep.all() else rows.filter(pa.array(keep))

@@ -25,7 +25,7 @@ class Feed:
     ``channel``: its number. ``keep`` and ``columns`` are positions among the columns that the JVM or the packer
     (``PipelineSpec.computed``) computes (``keep`` -1: every row); ``present`` (rows where one of them is NULL are not
     sent) are positions among ``columns``.
-    ``schema``: as rows arrive. ``level``: the deepest level that reads it.
+    ``schema``: as rows arrive; ``sent``: as they travel. ``level``: the deepest level that reads it.
     """
 
     channel: int
@@ -33,6 +33,7 @@ class Feed:
     keep: int
     columns: tuple[int, ...]
     schema: pa.Schema
+    sent: pa.Schema
     route: Route
     level: int
     present: tuple[int, ...] = ()
