@@ -25,6 +25,7 @@ from muntin.cql.binder import bind
 from muntin.dataflow import planner
 from muntin.dataflow.codec import decode, encode
 from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp, from_json, newest_before, take_up, to_json
+from muntin.dataflow.lowering.query import lower
 from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.optimizer import optimize
@@ -117,6 +118,15 @@ def test_a_rate_of_a_three_way_join_changes_its_layout_and_not_its_state() -> No
     plans = [q.plan(_none(), Statistics()) for q in (slow, fast)]
     assert plans[0].vertices != plans[1].vertices, "the hint matters to a query that begins"
     assert after_a_restart(slow, fast) == undisturbed(slow) == undisturbed(fast)
+
+
+def test_a_window_of_rows_that_was_stored_with_all_columns_goes_on() -> None:
+    """Earlier releases kept columns that nothing reads; the question is the same, and the stored plan is taken."""
+    bound = bind("SELECT COUNT(*) AS n FROM A [ROWS 20] WHERE k > 1", catalog())
+    before = asked(bound, lambda bound, places, known: lower(bound, places, known, keep_unread=True))
+    now = asked(bound)
+    assert before.plan(_none(), Statistics()).id != now.plan(_none(), Statistics()).id
+    assert after_a_restart(before, now) == undisturbed(now)
 
 
 def _none() -> Any:

@@ -296,7 +296,7 @@ def question_of(bound: BoundQuery) -> str:
     root = map_scans(bound.root, _without_hints)
     options = meaning_of(bound.options)
     plain = replace(bound, root=root, options=replace(options, shed="drop") if scales(bound) else options)
-    found = lower(plain)
+    found = lower(plain, keep_unread=True)  # what is kept is no part of it: checkpoints have questions with all columns
     return found.id + ("+" if found.shows_op else "")
 
 

@@ -191,6 +191,13 @@ def names_read(root: Node) -> set[str]:
     return found
 
 
+def taken_whole(root: Node) -> set[str]:
+    """Names of the columns that are handed on with the rows, read or not: by all nodes but those that go by the columns
+    that they read. (Where columns are pruned, there are projections below the others.)"""
+    others = (n for n in within(root) if not isinstance(n, Filter | Project | Aggregate | SemiJoin))
+    return {name for node in others for child in node.inputs for name in child.schema.names}
+
+
 def _names_in(value: Any) -> set[str]:
     match value:
         case tuple():

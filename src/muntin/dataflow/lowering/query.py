@@ -17,7 +17,7 @@ so one join, one aggregate and one way to expire rows serve the whole language, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
@@ -42,6 +42,7 @@ from muntin.dataflow.lowering.nodes import (
     renews,
     rows_decide,
     shows_every_time,
+    taken_whole,
     unslid,
 )
 from muntin.dataflow.routes import Here
@@ -93,9 +94,11 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Range, Rows, Session, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
 
 
-def lower(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:
+def lower(
+    query: BoundQuery, places: Places | None = None, known: Statistics | None = None, keep_unread: bool = False
+) -> QueryPlan:
     """The graph of a bound query. ``places``: where vertices with state are already (new ones are entered); ``known``:
-    statistics by which joins are laid out.
+    statistics by which joins are laid out; ``keep_unread``: windows of rows keep columns that nothing reads, too.
 
     Raises UnsupportedError for what no operator does yet.
     """
@@ -103,7 +106,7 @@ def lower(query: BoundQuery, places: Places | None = None, known: Statistics | N
         query = scaled(query)
     elif query.options.shed != "never":
         check_shed(query)
-    found = _Lowering(query, Places() if places is None else places, known or Statistics()).run()
+    found = _Lowering(query, Places() if places is None else places, known or Statistics(), keep_unread).run()
     if query.options.shed == "harvest" and not any(harvestable(found.graph, v) for v in range(len(found.vertices))):
         raise UnsupportedError(
             "shed='harvest' reads parts of the windows of a join, and this query has none of windows of time "
@@ -121,8 +124,9 @@ def lower(query: BoundQuery, places: Places | None = None, known: Statistics | N
 class _Lowering(Negation):
     """One match over the nodes, and the outputs."""
 
-    def __init__(self, query: BoundQuery, places: Places, known: Statistics) -> None:
+    def __init__(self, query: BoundQuery, places: Places, known: Statistics, keep_unread: bool = False) -> None:
         super().__init__(query, places, known)
+        self.keep_unread = keep_unread
         self.scope: Node = query.root
         """The query being lowered: the whole one, or the inside of a window on results."""
 
@@ -281,13 +285,13 @@ class _Lowering(Negation):
             return self.internal(node, ticks)
         match node:
             case Scan(window=Rows() as window):
-                return self.rows_window(self._unbounded(node), window, f"{node.alias}.", ticks, node.stream.order_by)
+                rows = self._counted(node, window.by)
+                return self.rows_window(rows, window, f"{node.alias}.", ticks, node.stream.order_by)
             case Scan(window=Session() as window, alias=alias):
-                read = names_read(self.scope) | {f"{alias}.{b}" for b in window.by}
-                kept = tuple((n, e) for n, e in columns(node.schema) if n in read)
-                return self.session_window(self.build.project(self._unbounded(node), kept), window, f"{alias}.")
+                rows = self.build.project(self._unbounded(node), self._read_of(node, names_read(self.scope), window.by))
+                return self.session_window(rows, window, f"{alias}.")
             case Scan(window=Range(rows=int()) as window):
-                return self.fired_window(self._unbounded(node), window)
+                return self.fired_window(self._counted(node), window)
             case Scan(window=window):
                 return loose(replace(node, window=as_external(window)), ticks)
             case Filter(child, predicate):
@@ -348,6 +352,21 @@ class _Lowering(Negation):
 
     def _unbounded(self, scan: Scan) -> Loose:
         return loose(replace(scan, window=Unbounded()), None)
+
+    def _read_of(self, scan: Scan, read: Collection[str], by: Sequence[str]) -> Named:
+        """The columns of a stream that are read, and those that its window is by."""
+        own = {f"{scan.alias}.{name}" for name in by}
+        return tuple((n, e) for n, e in columns(scan.schema) if n in read or n in own)
+
+    def _counted(self, scan: Scan, by: Sequence[str] = ()) -> Value:
+        """The rows of a stream for a window that counts them: with what is read of them, since which rows are in it
+        does not depend on other columns. INTERNAL windows tell rows apart that come and go in one instant."""
+        if self.keep_unread or any(has_internal(n) for n in (self.query.root, self.scope)):
+            return self._unbounded(scan)
+        order = (scan.stream.order_by,) if scan.stream.order_by else ()
+        read = names_read(self.scope) | taken_whole(self.scope)
+        kept = self._read_of(scan, read, (*by, *order)) or self._read_of(scan, (), (scan.stream.ts,))
+        return self.build.project(self._unbounded(scan), kept)
 
     def rows_window(
         self, value: Value, window: Rows, prefix: str, ticks: Ticks | None, order_by: str | None = None
