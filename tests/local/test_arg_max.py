@@ -31,6 +31,8 @@ QUERIES = {
     "WHERE a.k = b.k GROUP BY a.k",
     "in a sub-query": "SELECT a.k AS k, (SELECT ARG_MIN(b.v, b.k) FROM B b [RANGE 9 SECONDS] WHERE b.k = a.k) AS c "
     "FROM A a [RANGE 5 SECONDS]",
+    "the last of results": "SELECT ARG_MIN(n, t) AS f, ARG_MAX(n, t) AS l FROM (Istream(SELECT k, COUNT(*) AS n, "
+    "MAX(ts) AS t FROM A [RANGE 6 SECONDS] GROUP BY k)) [RANGE 9 SECONDS] AS q",
     "in HAVING": "SELECT k FROM A [RANGE 9 SECONDS] GROUP BY k HAVING ARG_MAX(v, v) > ARG_MIN(v, v) + 1",
 }  # fmt: skip
 
@@ -100,6 +102,16 @@ def test_a_wrong_call_is_told(call: str, message: str) -> None:
     with pytest.raises((QueryError, UnsupportedError)) as raised:
         bind(f"SELECT {call} AS x FROM A [NOW]", CATALOG)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "rows", ["(Istream(SELECT k, COUNT(*) AS n FROM A [NOW] GROUP BY k)) [RANGE 9 SECONDS] AS q",
+             "(SELECT k, COUNT(*) AS n FROM A [RANGE 9 SECONDS] GROUP BY k) AS q"],
+)  # fmt: skip
+def test_first_of_rows_without_an_event_time_says_what_to_write(rows: str) -> None:
+    """``the last of results`` above is what it says."""
+    with pytest.raises(UnsupportedError, match=r"show a time there, as MAX\(ts\) AS t, and write ARG_MIN\(x, t\)"):
+        plan_query(bind(f"SELECT FIRST(n) AS f FROM {rows}", CATALOG))
 
 
 @pytest.mark.parametrize("call", ["ARG_MAX(v, k)", "argmin(k, v)", "MAX_BY(v, k) FILTER (WHERE v > 1)"])

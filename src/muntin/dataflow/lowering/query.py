@@ -505,8 +505,9 @@ class _Lowering(Negation):
         dateless = not times or any(isinstance(n, Rewindow) for n in below)
         if dateless or any(t.name not in have for t in times) or len({t.type for t in times}) > 1:
             raise UnsupportedError(
-                "FIRST and LAST need the event time of every window below them: do not project it away, and take them "
-                "over windows on streams, not on results"
+                "FIRST and LAST go by the event time of the streams' rows, and rows of a sub-query, a view or a window "
+                "on results may have none: show a time there, as MAX(ts) AS t, and write ARG_MIN(x, t) for FIRST(x) "
+                "and ARG_MAX(x, t) for LAST(x)"
             )
         at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
         aggs = tuple(
