@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from muntin.core.schema import Field, Schema
 from muntin.dataflow.graph import column_name
-from muntin.dataflow.lowering.internal import InternalJoins
+from muntin.dataflow.lowering.aggregates import Aggregates
 from muntin.dataflow.lowering.joins import check_lasts
 from muntin.dataflow.lowering.nodes import (
     BOOL,
@@ -38,12 +38,8 @@ from muntin.plan.nodes import (
 from muntin.plan.windows import Ticks
 
 
-class Negation(InternalJoins):
+class Negation(Aggregates):
     """Rows with, without, or beside their partners, as merges of weighted rows."""
-
-    def aggregate(self, value: Value, node: Aggregate, ticks: Ticks | None, fires: Node | None = None) -> Placed:
-        """Changes of each group's row (filled in by ``lowering.query``)."""
-        raise NotImplementedError
 
     def semi_join(self, node: SemiJoin, ticks: Ticks | None, external: bool = False) -> Value:
         left, right = self.visit(node.left, ticks, external), self.visit(node.right, ticks, external)

@@ -17,56 +17,41 @@ so one join, one aggregate and one way to expire rows serve the whole language, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal as OneOf
 
-import pyarrow as pa
-
-from muntin.aggregates.frequent import list_type
-from muntin.aggregates.registry import described, folds
 from muntin.core.errors import UnsupportedError
-from muntin.core.schema import Field, Schema
 from muntin.dataflow.builder import Places
-from muntin.dataflow.graph import QueryPlan, column_name, read_by
+from muntin.dataflow.graph import QueryPlan, read_by
 from muntin.dataflow.harvestable import harvestable
-from muntin.dataflow.lowering.negation import Negation
 from muntin.dataflow.lowering.nodes import (
     cannot_cancel,
-    columns,
     continual,
     fires_late,
     is_nrr,
     leaves,
-    names_read,
     renews,
     rows_decide,
     shows_every_time,
-    taken_whole,
     unslid,
 )
+from muntin.dataflow.lowering.windows import Windows
 from muntin.dataflow.routes import Here
-from muntin.dataflow.values import Loose, Named, Names, Placed, Value, loose, table
+from muntin.dataflow.values import Loose, Names, Placed, Value, loose, table
 from muntin.operators.compute import Compute
 from muntin.operators.endless import Endless
 from muntin.operators.fired_window import FiredWindow
-from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.insertions import Insertions
 from muntin.operators.net import Net
 from muntin.operators.one_sign import OneSign
 from muntin.operators.restore import Restore
-from muntin.operators.rewind import Rewind
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.session_window import SessionWindow
-from muntin.operators.snap import Snap
-from muntin.operators.sub_windows import SubWindows
-from muntin.operators.time_window import meaning_of
 from muntin.operators.top_rows import TopRows
 from muntin.optimizer.presence import never_null
 from muntin.optimizer.scaling import scaled, scales
 from muntin.optimizer.shedding import check_shed
 from muntin.optimizer.statistics import Statistics
-from muntin.plan.exprs import Agg, Call, Column, Expr, columns_of, pair
+from muntin.plan.exprs import Column
 from muntin.plan.nodes import (
     Aggregate,
     Apply,
@@ -91,7 +76,7 @@ from muntin.plan.nodes import (
     windows_of,
     within,
 )
-from muntin.plan.windows import Range, Rows, Session, Ticks, Unbounded, as_external, moves_with_rows, own_ticks
+from muntin.plan.windows import Ticks, as_external
 
 
 def lower(
@@ -121,14 +106,8 @@ def lower(
     return found
 
 
-class _Lowering(Negation):
+class _Lowering(Windows):
     """One match over the nodes, and the outputs."""
-
-    def __init__(self, query: BoundQuery, places: Places, known: Statistics, keep_unread: bool = False) -> None:
-        super().__init__(query, places, known)
-        self.keep_unread = keep_unread
-        self.scope: Node = query.root
-        """The query being lowered: the whole one, or the inside of a window on results."""
 
     def run(self) -> QueryPlan:
         root = self.query.root
@@ -284,16 +263,9 @@ class _Lowering(Negation):
         if combines and not external and has_internal(node) and not self._read_as_of(node):
             return self.internal(node, ticks)
         match node:
-            case Scan(window=Rows() as window):
-                rows = self._counted(node, window.by)
-                return self.rows_window(rows, window, f"{node.alias}.", ticks, node.stream.order_by)
-            case Scan(window=Session() as window, alias=alias):
-                rows = self.build.project(self._unbounded(node), self._read_of(node, names_read(self.scope), window.by))
-                return self.session_window(rows, window, f"{alias}.")
-            case Scan(window=Range(rows=int()) as window):
-                return self.fired_window(self._counted(node), window)
             case Scan(window=window):
-                return loose(replace(node, window=as_external(window)), ticks)
+                counted = self.counted_window(node, ticks)
+                return loose(replace(node, window=as_external(window)), ticks) if counted is None else counted
             case Filter(child, predicate):
                 return self.build.filter(self.visit(child, ticks, external), predicate)
             case Project(child, exprs):
@@ -350,173 +322,6 @@ class _Lowering(Negation):
         internal = all(w.internal for w in windows) and not any(map(rows_decide, windows))
         return plain and internal and any(map(is_nrr, node.parts))
 
-    def _unbounded(self, scan: Scan) -> Loose:
-        return loose(replace(scan, window=Unbounded()), None)
-
-    def _read_of(self, scan: Scan, read: Collection[str], by: Sequence[str]) -> Named:
-        """The columns of a stream that are read, and those that its window is by."""
-        own = {f"{scan.alias}.{name}" for name in by}
-        return tuple((n, e) for n, e in columns(scan.schema) if n in read or n in own)
-
-    def _counted(self, scan: Scan, by: Sequence[str] = ()) -> Value:
-        """The rows of a stream for a window that counts them: with what is read of them, since which rows are in it
-        does not depend on other columns. INTERNAL windows tell rows apart that come and go in one instant."""
-        if self.keep_unread or any(has_internal(n) for n in (self.query.root, self.scope)):
-            return self._unbounded(scan)
-        order = (scan.stream.order_by,) if scan.stream.order_by else ()
-        read = names_read(self.scope) | taken_whole(self.scope)
-        kept = self._read_of(scan, read, (*by, *order)) or self._read_of(scan, (), (scan.stream.ts,))
-        return self.build.project(self._unbounded(scan), kept)
-
-    def rows_window(
-        self, value: Value, window: Rows, prefix: str, ticks: Ticks | None, order_by: str | None = None
-    ) -> Placed:
-        by = tuple(prefix + b for b in window.by)
-        (here,) = self.build.colocate([value], [by])
-        by_value = not isinstance(value, Loose)  # results of a query
-        names = Names(here)
-        order = names.column(prefix + order_by) if order_by else None
-        op = RowsWindow(window.count, window.slide, names.columns(by), order, by_value)
-        rows = self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
-        own = own_ticks(window, self.query.options)
-        if own is not None:  # [ROWS n SLIDE t]: the contents of its own last instant
-            rows = self.build.apply(Snap(own), [rows], rows.schema, True)
-        return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, True)
-
-    def session_window(self, value: Value, window: Session, prefix: str) -> Placed:
-        """The rows of sessions, when they end."""
-        by = tuple(prefix + b for b in window.by)
-        (here,) = self.build.colocate([value], [by])
-        op = SessionWindow(window.gap, Names(here).columns(by))
-        return self.build.apply(op, [here], here.schema, False)
-
-    def fired_window(self, value: Value, window: Range) -> Placed:
-        """A time window that moves when enough rows have come; numbering the rows takes one shard."""
-        assert window.rows is not None
-        (here,) = self.build.colocate([value], [()])
-        op = FiredWindow(as_external(replace(window, rows=None)), window.rows, meaning_of(self.query.options))
-        return self.build.apply(op, [here], here.schema, True, domain=self.shared_time)
-
-    def rewindow(self, node: Rewindow, ticks: Ticks | None) -> Value:
-        """A window over a query's output stream."""
-        shown = self.output(node.input)
-        inner = ticks_of(node.input, self.query.options)
-        shift = -1 if self.query.options.bounds == "start" and inner is not None else 0
-        entry = Unbounded() if moves_with_rows(node.window) else as_external(node.window)
-        rows = self.build.apply(Rewind(entry, meaning_of(self.query.options), shift), [shown], shown.schema, False)
-        if isinstance(node.window, Session):
-            return self.session_window(rows, node.window, "")
-        if isinstance(node.window, Rows):
-            return self.rows_window(rows, node.window, "", ticks)
-        if isinstance(node.window, Range) and node.window.rows is not None:
-            return self.fired_window(rows, node.window)
-        return rows if ticks is None else self.build.apply(Snap(ticks), [rows], rows.schema, False)
-
-    def aggregate(
-        self,
-        value: Value,
-        node: Aggregate,
-        ticks: Ticks | None,
-        fires: Node | None = None,
-        emit: OneOf["changes", "snapshots"] = "changes",
-        marks: Sequence[Value] = (),
-    ) -> Placed:
-        """Each group's row; ``fires``: where the windows are whose first row comes later than the streams'; ``marks``:
-        what tells the instants of snapshots without evaluation instants."""
-        node = self._dated(node)
-        if isinstance(value, Loose) and value.weight is not None:
-            value, node = self._with_weights(value, node)
-        value, by, over = self._summarised(value, node)
-        arguments = list(dict.fromkeys(a.arg for _, a in over if a.arg is not None))
-        names = {e: self.fresh("x") for e in arguments}
-        computed = by + tuple((names[e], e) for e in arguments)
-        begun = fires is not None and not node.groups
-        if begun and fires is not None:
-            marks = self.marks(fires)
-        keys = [tuple(n for n, _ in node.groups) if not marks or begun else (), *(() for _ in marks)]
-        here = self.build.colocate([self.build.project(value, computed), *marks], keys)
-        at = Names(here[0])
-        groups = tuple((column_name(i), Column(at.column(n), e.type)) for i, (n, e) in enumerate(node.groups))
-        aggs = tuple(
-            (column_name(len(groups) + i), replace(a, arg=a.arg and Column(at.column(names[a.arg]), a.arg.type)))
-            for i, (_, a) in enumerate(over)
-        )
-        panes = not here[0].signed and ticks is not None and folds(a for _, a in aggs)
-        begins = () if groups or begun else self.build.begins
-        op = GroupAggregate(groups, aggs, emit, ticks, begun, panes, begins)
-        spread = here[0].keys
-        made = self.build.apply(op, here, node.schema, emit == "changes", lambda _: spread)
-        return replace(made, endless=True)
-
-    def _with_weights(self, value: Loose, node: Aggregate) -> tuple[Placed, Aggregate]:
-        """Weighed rows on the shards of their groups: what is computed from weights is computed there."""
-        args = [c for _, a in node.aggs if a.arg is not None for c in columns_of(a.arg)]
-        groups = tuple(n for n, _ in node.groups)
-        weight = Column(str(value.weight), pa.float64())
-        used = tuple((c.name, c) for c in dict.fromkeys(args) if c != weight)
-        rows = Project(node.input, (*node.groups, *used, (weight.name, weight)))
-        (here,) = self.build.colocate([self.build.project(value, rows.exprs)], [groups])
-        return here, replace(node, groups=tuple((n, Column(n, e.type)) for n, e in node.groups), input=rows)
-
-    def _summarised(self, value: Value, node: Aggregate) -> tuple[Value, Named, tuple[tuple[str, Agg], ...]]:
-        """The rows, groups and aggregates; the rows as summaries of sub-windows where an aggregate is over these.
-        Without groups they are spread by value for it, so that no shard counts all of them."""
-        found = [a for _, a in node.aggs if described(a).summary]
-        if not found:
-            return value, node.groups, node.aggs
-        ((name, agg),) = node.aggs if len(node.aggs) == 1 else ((found[0].fn, None),)
-        what = described(found[0])
-        if agg is None or agg.arg is None:
-            raise UnsupportedError(
-                f"{what.shown} stands alone in its SELECT list, beside columns of GROUP BY: it keeps no rows for other "
-                "aggregates. Its answer has the number of rows; write a query of its own for the others"
-            )
-        groups, item = tuple(n for n, _ in node.groups), self.fresh("x")
-        spread = groups or (item,)
-        (rows,) = self.build.colocate([self.build.project(value, (*node.groups, (item, agg.arg)))], [spread])
-        if rows.signed:
-            raise UnsupportedError(
-                f"{what.shown} is over rows whose expiry is known (windows of time, and joins of them, under another "
-                "strategy than nt): these may be taken back. FREQUENT counts them exactly"
-            )
-        type = list_type(agg.arg.type) if what.summary == "lists" else pa.binary()
-        fields = tuple(Field(n, e.type) for n, e in node.groups)
-        schema = Schema((*fields, Field(item, type)))
-        keys = rows.keys if groups else None
-        for merging in (False,) if groups or what.summary == "sketches" else (False, True):
-            at = Names(rows)
-            op = SubWindows(at.columns(groups), at.column(item), int(agg.param or 1), what.summary, merging)
-            made = self.build.apply(op, [rows], schema, False, lambda _: keys)
-            (rows,) = (made,) if groups else self.build.colocate([made], [()])
-        kept = tuple((n, Column(n, e.type)) for n, e in node.groups)
-        return rows, kept, ((name, replace(agg, arg=Column(item, type))),)
-
-    def _dated(self, node: Aggregate) -> Aggregate:
-        """Some (FIRST, LAST) take the row's event time beside their argument: the latest of its parts'."""
-        if not any(described(a).dated for _, a in node.aggs):
-            return node
-        below = leaves(node.input)
-        times = [
-            Column(f"{n.alias}.{n.stream.ts}", n.schema.get(f"{n.alias}.{n.stream.ts}").type)  # type: ignore[union-attr]
-            for n in below
-            if isinstance(n, Scan)
-        ]
-        have = set(node.input.schema.names)
-        dateless = not times or any(isinstance(n, Rewindow) for n in below)
-        if dateless or any(t.name not in have for t in times) or len({t.type for t in times}) > 1:
-            raise UnsupportedError(
-                "FIRST and LAST go by the event time of the streams' rows, and rows of a sub-query, a view or a window "
-                "on results may have none: show a time there, as MAX(ts) AS t, and write ARG_MIN(x, t) for FIRST(x) "
-                "and ARG_MAX(x, t) for LAST(x)"
-            )
-        at: Expr = times[0] if len(times) == 1 else Call("greatest", tuple(times), times[0].type)
-        aggs = tuple(
-            (n, replace(a, arg=_dated(at, a.arg)) if described(a).dated and a.arg is not None else a)
-            for n, a in node.aggs
-        )
-        return replace(node, aggs=aggs)
-
-
 def _ordered(root: Output) -> TopK | None:
     """The ORDER BY ... LIMIT that the whole query ends with, hidden columns included."""
     match root.input:
@@ -526,15 +331,6 @@ def _ordered(root: Output) -> TopK | None:
             return None if root.kind.endswith("_restore") else top
         case _:
             return None
-
-
-def _dated(at: Expr, arg: Expr) -> Expr:
-    """An argument beside its event time; without a time where FILTER leaves the row out."""
-    match arg:
-        case Call("only", (condition, value)):
-            return pair(Call("only", (condition, at), at.type), value)
-        case _:
-            return pair(at, arg)
 
 
 def _read(node: Node) -> set[str]:
