@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest_spark import Feed, bag, events, until
 
 from muntin.core.errors import ConfigError
+from muntin.dataflow.durable import OnChange
 from muntin.session import Query, Session
 
 pytestmark = pytest.mark.spark
@@ -28,7 +31,10 @@ class Live:
         self.spark, self.path, self.round = spark, path, 0
         self.inputs = {name: feed(name) for name in streams}
 
-    def run(self, text: str, rates: dict[str, float] | None = None, **options: Any) -> Query:
+    def run(
+        self, text: str, rates: dict[str, float] | None = None, out: str = "out", change: OnChange = "refuse",
+        **options: Any,
+    ) -> Query:  # fmt: skip
         """One more batch of rows through the query."""
         for i, source in enumerate(self.inputs.values()):
             source.put(events(10 * self.round + i, 30 * self.round, 30, 60))
@@ -37,8 +43,8 @@ class Live:
         for name, source in self.inputs.items():
             session.stream(name, source.live(), rate=(rates or {}).get(name))
         query = session.sql(text, name="q", **options)
-        writer = query.to_df().toDF(*"abcde"[: len(query.schema)]).writeStream.format("parquet")
-        writer = writer.option("path", str(self.path / "out")).option("checkpointLocation", str(self.path / "cp"))
+        writer = query.to_df(on_change=change).toDF(*"abcde"[: len(query.schema)]).writeStream.format("parquet")
+        writer = writer.option("path", str(self.path / out)).option("checkpointLocation", str(self.path / "cp"))
         writer.trigger(availableNow=True).start().awaitTermination()
         return query
 
@@ -75,3 +81,31 @@ def test_a_strategy_an_alias_a_restart_and_another_text(
     live.round -= 1
     live.inputs["a"].path.joinpath("0004.parquet").unlink()
     live.answers(GROUPED, live.run(GROUPED))
+
+
+def test_another_question_begins_with_empty_windows(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On two levels, after the batches of the first; the rows that it never read are in none of its answers."""
+    other = (
+        "SELECT n, COUNT(*) AS m FROM (SELECT k, COUNT(*) AS n FROM a [RANGE 9 SECONDS] GROUP BY k) AS q GROUP BY n"
+    )
+    live = Live(spark, feed, tmp_path, "a")
+    before = live.run(GROUPED).metrics()
+    with caplog.at_level("WARNING", "muntin"):
+        query = live.run(other, out="refilled", change="refill")
+    assert "asks another question" in caplog.text and "begins anew in batch 1 with empty windows" in caplog.text
+    query = live.run(other, out="refilled")
+    session = Session(spark, shards=4)
+    session.stream("a", spark.read.parquet(*(str(live.inputs["a"].path / f"000{i}.parquet") for i in (1, 2))))
+    metrics = query.metrics()
+    assert before is not None and metrics is not None and metrics.since is not None and metrics.watermark is not None
+    assert (metrics.batch, metrics.since.batch, metrics.since.watermark) == (2, 1, before.watermark)
+    wanted = until(session.sql(other).to_df().toArrow(), metrics.watermark)
+    parts = [pq.read_table(path) for path in (tmp_path / "refilled").glob("part-*.parquet")]
+    got = pa.concat_tables(parts).rename_columns(wanted.column_names).cast(wanted.schema)
+    assert bag(got) == bag(wanted) and len(wanted) > 20
+    with pytest.raises(ConfigError, match=r"'q' asks another question .*\(then: SELECT n, COUNT"):
+        live.run(GROUPED)
+    with pytest.raises(ConfigError, match='on_change is "refuse" or "refill"'):
+        live.run(GROUPED, change="anew")  # type: ignore[arg-type]

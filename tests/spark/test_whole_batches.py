@@ -119,7 +119,7 @@ def test_a_batch_that_cannot_be_repeated_is_an_error(tmp_path: Path) -> None:
 def test_a_batch_that_does_not_run_whole_is_an_error_before_it_is_committed(
     spark: Any, inputs: dict[str, Feed], tmp_path: Path
 ) -> None:
-    spec = frame(spark, inputs, tmp_path)._spec
+    spec = frame(spark, inputs, tmp_path)._live.spec
     spark.sparkContext.setLocalProperty("sql.streaming.queryId", "another")
     try:
         with pytest.raises(StoreError, match="batch 0 was not run whole"):

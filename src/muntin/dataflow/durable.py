@@ -40,6 +40,12 @@ OnChange = OneOf["refuse", "refill"]
 empty windows."""
 
 
+def check_on_change(given: str) -> None:
+    """Raises ConfigError for what is no ``OnChange``."""
+    if given not in ("refuse", "refill"):
+        raise ConfigError(f'on_change is "refuse" or "refill", not {given!r}')
+
+
 @dataclass(frozen=True)
 class Since:
     """Since when state fills: the first batch that has it, the time of day at which that run was started (microseconds
@@ -105,6 +111,17 @@ class DurablePlan:
             with suppress(StoreError):
                 found[name] = decode(query.plan)
         return found
+
+    def begun(self, batch: int, at: int, watermarks: Mapping[str, int]) -> DurablePlan:
+        """The same plan, all of whose state begins in a batch; units: see ``Since``."""
+        start = Start(batch, at, watermarks)
+        mark = start.of(s.name for plan in self.readable() for s in plan.streams if not s.static)
+        return replace(
+            self,
+            batch=batch,
+            vertices={id: replace(v, since=batch, at=at, watermark=mark) for id, v in self.vertices.items()},
+            queries={name: replace(q, since=batch) for name, q in self.queries.items()},
+        )
 
     def filling(self, name: str) -> Since:
         """Since when the youngest state of a query fills."""

@@ -13,7 +13,7 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Schema
 from muntin.core.shown import Shown
 from muntin.dataflow.builder import Places
-from muntin.dataflow.durable import Asked, OnChange
+from muntin.dataflow.durable import Asked, OnChange, check_on_change
 from muntin.dataflow.explain import Form
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import optimized, plan_as_written
@@ -126,16 +126,25 @@ class Query:
         }
         return analyze(self.physical, rows)
 
-    def to_df(self) -> DataFrame:
+    def to_df(self, on_change: OnChange = "refuse") -> DataFrame:
         """The answer as a DataFrame: streaming over streaming inputs, batch over batch inputs.
 
         A live query keeps its windows under ``Session(store=...)``, else under Spark's
         ``spark.sql.streaming.checkpointLocation``, and goes on with them under changed hints and aliases, as under
-        ``Session.start``. Started on the checkpoint of a query that asked another question, ``writeStream.start``
-        raises ConfigError. Raises ConfigError when no place is set, or when the inputs are of both kinds.
+        ``Session.start``.
+
+        Args:
+            on_change: for a live query on the checkpoint of one that asked another question: ``"refuse"``
+                (``writeStream.start`` raises ConfigError), or ``"refill"``: it goes on where that one's batches ended,
+                with empty windows, and the windows of the other question are deleted.
+
+        Raises ConfigError when no place is set, or when the inputs are of both kinds.
         """
+        check_on_change(on_change)
         s = self.session
-        df, self.tally = result_frame(s.spark, s.frames, self.asked, self.name, s.shards, s.partitions, s.store)
+        df, self.tally = result_frame(
+            s.spark, s.frames, self.asked, self.name, s.shards, s.partitions, s.store, on_change == "refill"
+        )
         return df
 
     def write(

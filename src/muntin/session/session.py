@@ -12,7 +12,7 @@ from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
 from muntin.cql.options import Duration, Options, microseconds, query_options
 from muntin.dataflow.builder import Places
-from muntin.dataflow.durable import OnChange
+from muntin.dataflow.durable import OnChange, check_on_change
 from muntin.dataflow.explain import Form
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.window_joins import share_window_joins
@@ -268,8 +268,7 @@ class Session(Registry):
         trigger: str | None,
         on_change: OnChange,
     ) -> Run:
-        if on_change not in ("refuse", "refill"):
-            raise ConfigError(f'on_change is "refuse" or "refill", not {on_change!r}')
+        check_on_change(on_change)
         for query in chosen.values():
             query.physical  # noqa: B018 -- plan them all before anything starts
         moving = tuple(s for s in streams if not s.static)

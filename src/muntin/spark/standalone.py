@@ -2,12 +2,11 @@
 
 Its windows and its durable plan are in a directory of the store. The plan is found again by what the query asks, so the
 query goes on under other hints, aliases and planners; one that asks something else has another directory, and
-``LiveWriter.start`` refuses the checkpoint that goes with the first.
+``LiveWriter.start`` refuses the checkpoint that goes with the first, or lets it begin anew there.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,15 +22,12 @@ from muntin.optimizer.statistics import Statistics
 from muntin.spark import files
 from muntin.spark.cells import DriverStore
 from muntin.spark.durable_file import read_plans, write_plans
-from muntin.spark.live_frame import LOCATION, LiveFrame
+from muntin.spark.live_frame import LOCATION, SIGNATURE, Live, LiveFrame
 from muntin.spark.metrics import Metrics, combine
 from muntin.spark.pipeline import all_streaming, build, plan_pipeline, with_store
 from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
 from muntin.spark.tally import Tally
-
-_SIGNATURE = re.compile("[0-9a-f]{16}")
-"""A query's directory is called by the signature that it had when it began."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +48,10 @@ def result_frame(
     shards: int,
     partitions: int,
     store: str | None,
+    refills: bool = False,
 ) -> tuple[DataFrame, Tally | None]:
     """The query's answer: live over streaming inputs (windows in the pane store), replayed over batch inputs, which
-    count what they do in the tally."""
+    count what they do in the tally. ``refills``: it may begin anew on the checkpoint of another question."""
     query = asked.plan(Places(), Statistics())
     live = all_streaming(frames, query.streams)
     if live and asked.bound.options.shed != "never":
@@ -72,7 +69,7 @@ def result_frame(
     spec = with_store(spec, found.where)
     write_plans(found.where, [], found.durable)
     write_tables(spec, frames)
-    return LiveFrame.of(build(spec, plans, frames), spec), None
+    return LiveFrame.of(build(spec, plans, frames), Live(spec, found.durable, refills)), None
 
 
 def base_of(spark: SparkSession, store: str | None) -> str:
@@ -95,7 +92,7 @@ def settled_as(asked: Asked, name: str, base: str) -> Settled:
     Raises StoreError for a plan that is damaged, or newer.
     """
     own = files.join(base, asked.plan(Places(), Statistics()).signature)
-    others = (files.join(base, n) for n in files.names(base) if _SIGNATURE.fullmatch(n))
+    others = (files.join(base, n) for n in files.names(base) if SIGNATURE.fullmatch(n))
     for where in (own, *(d for d in others if d != own)):
         stored = _plan_of(where, asked.question)
         if stored is not None:
