@@ -66,7 +66,7 @@ class FakeRun:
     def newest(self, name: str, limit: int) -> pa.Table | None:
         return self.rows.get(name)
 
-    def batch(self, late: int = 0, shed: int = 0) -> None:
+    def batch(self, late: int = 0, shed: int = 0, share: float = 1.0) -> None:
         n = 0 if self.found is None else self.found.batches
         wave = 1 + 0.5 * math.sin(n / 5)
         now, mark = START + n * 10 * SECOND, START + n * 10 * SECOND - round(wave * 5 * SECOND)
@@ -85,7 +85,8 @@ class FakeRun:
             for i, v in enumerate(self.graph.vertices)
         }  # fmt: skip
         found = {"": Metrics(n, rows=8000, late=late, state_rows=150_000, state_bytes=40_000), **queries}
-        self.found = add_up(self.found, n, found, {name: name for name in self.texts}, vertices=counts)
+        self.found = add_up(self.found, n, found, {name: name for name in self.texts}, vertices=counts,
+                            shares=dict.fromkeys(self.texts, share))
         self.found = replace(self.found, state_rows=round(150_000 * wave))
         self._result(n)
         self.seen()

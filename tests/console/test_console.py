@@ -57,13 +57,14 @@ def test_a_picture_has_rates_sums_and_who_holds_time(run: FakeRun) -> None:
     watch = Watch(run, lambda: float(next(now)))
     assert "run" not in watch.picture and [q["name"] for q in watch.picture["queries"]] == list(run.texts)
     for _ in range(3):
-        run.batch(late=2, shed=10)
+        run.batch(late=2, shed=10, share=0.25)
         watch.look()
     again = watch.look()  # no batch in between: nothing is counted twice
     assert again["run"]["rows"] == 24_000 and again["run"]["row_rate"] == 800.0 and again["run"]["shed"] == 90
     wind = again["queries"][0]
     m = run.found
     assert m is not None and wind["late"] == 6 and wind["shed"] == 30 and 0 < wind["shed_share"] < 0.01
+    assert (wind["answered"], wind["answered_error"]) == (pytest.approx(0.25), 0)
     assert wind["result_rate"] == pytest.approx(m.queries["wind"].results / 10)
     assert (wind["lateness"], wind["waited"], again["queries"][2]["skipped"]) == (2, 0, 3)
     assert wind["holds"] == "weather" and again["queries"][2]["holds"] is None

@@ -47,7 +47,7 @@ def console(run: FakeRun, clock: Clock) -> Iterator[Console]:
     run.seen = service.seen
     for n in range(30):
         clock.now += 10
-        run.batch(late=n % 2, shed=5)
+        run.batch(late=n % 2, shed=5, share=0.5)
     found = serve(service, port=0)
     yield found
     found.close()
@@ -71,7 +71,8 @@ def test_the_page_shows_the_run(
     assert browser.ask("location.href") == console.address, "the token stays out of the address"
     assert browser.ask("document.documentElement.scrollWidth") == width, "nothing sticks out"
     words = browser.ask("document.body.innerText")
-    told = ("800/s", "wind", "hourly", "not admitted", "time is held by stream weather", "answers are not exact")
+    told = ("800/s", "wind", "hourly", "not admitted", "time is held by stream weather", "answers are not exact",
+            "about 50 % of the full answer")
     assert [word for word in told if word not in words] == []
     assert browser.ask("[...document.querySelectorAll('text.live')].every((t) => t.textContent.includes('/s'))")
     assert browser.ask("document.querySelectorAll('#charts path').length") == 1 + 3 + 3 + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,12 +17,12 @@ from muntin.cql.options import query_options
 from muntin.dataflow.explain import explain_as
 from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.planner import plan_query
-from muntin.engine.harvesting import Learned, added, of_json, to_json
+from muntin.engine.harvesting import Given, Learned, of_json, to_json
 from muntin.engine.meter import Meter
 from muntin.engine.pace import LEAST, Load, shares
 from muntin.engine.valve import Valve
 from muntin.local.runtime import LocalPipeline
-from muntin.operators.joins.harvest import PARTS, part_of
+from muntin.operators.joins.harvest import PARTS, Harvest, added, part_of
 from muntin.optimizer.shedding import scans
 from muntin.plan.catalog import Catalog, Stream
 
@@ -189,7 +190,7 @@ def test_what_a_driver_knows_is_plain_data() -> None:
 
 def test_parts_that_were_not_read_for_long_are_looked_into_next() -> None:
     learned = Learned(2)
-    every = {(i, 1 - i, k): (10, 10, 0) for i in (0, 1) for k in range(PARTS)}
+    every = {(i, 1 - i, k): (10, 10, 0, 0) for i in (0, 1) for k in range(PARTS)}
     learned.add({key: n for key, n in every.items() if key[2] < 10})
     assert learned.longest_unseen == 10 and not learned.knows
     learned.add({key: n for key, n in every.items() if key[2] >= 10 or key[2] == 0})
@@ -209,3 +210,40 @@ def test_explain_says_what_may_be_left_out() -> None:
     )
     with pytest.raises(UnsupportedError, match="none of windows of time"):
         plan_query(bind("SELECT k FROM a [RANGE 5 SECONDS]", STREAMS, query_options({"shed": "harvest"})))
+
+
+def test_what_was_left_out_is_estimated_by_what_it_gave_before() -> None:
+    def counts(read: range, found: int) -> dict[tuple[int, int, int], tuple[int, int, int, int]]:
+        return {
+            (i, 1 - i, k): (10, 50, found, 0) if k in read else (0, 0, 0, 10) for i in (0, 1) for k in range(PARTS)
+        }
+
+    learned = Learned(2)
+    assert learned.given(counts(range(PARTS), 7)) == Given(2 * PARTS * 7, 2 * PARTS * 7, 0.0), "all was read"
+    learned.add(counts(range(4), 6))
+    unknown = learned.given(counts(range(4), 6))  # of 12 parts nothing is known but what others gave
+    assert (unknown.found, unknown.there) == (48, 2 * PARTS * 6) and unknown.error == 2 * 12 * 6
+    learned.add(counts(range(4, PARTS), 2))
+    known = learned.given(counts(range(4), 6))
+    assert (known.found, known.there) == (48, 48 + 2 * 12 * 2) and 0 < known.error < unknown.error
+    assert known.share == 0.5 and known.share_error == pytest.approx(0.5 * known.error / 96)
+    twice = known + known
+    assert (twice.share, twice.share_error) == (known.share, known.share_error)
+    assert Given().share == 1 and Given(0, 10.0, 5.0).share == 0
+
+
+def test_a_part_without_a_chunk_beside_others_was_looked_into() -> None:
+    def chunk(start: int) -> dict[str, int]:
+        return {"min_start": start, "max_start": start, "min_exp": start + 16, "max_exp": start + 16}
+
+    harvest = Harvest({(0, 1): frozenset((0, 1, 2, 3, 9))}, explored=4)
+    reading = harvest.reading(0, 1, np.array([99, 101]))
+    for start in (100, 97, 96, 95, 90):  # parts 0, 3, 4, 5, 10
+        if reading.wants(chunk(start)):
+            reading.gave(5, 1)
+    assert harvest.counts == {
+        (0, 1, 0): (2, 5, 1, 0), (0, 1, 1): (2, 0, 0, 0), (0, 1, 2): (2, 0, 0, 0), (0, 1, 3): (2, 5, 1, 0),
+        (0, 1, 4): (2, 5, 1, 0), (0, 1, 5): (0, 0, 0, 2), (0, 1, 6): (0, 0, 0, 2), (0, 1, 9): (2, 0, 0, 0),
+        (0, 1, 10): (0, 0, 0, 2),
+    }  # fmt: skip
+    assert added([harvest.counts, harvest.counts])[0, 1, 3] == (4, 10, 2, 0)

@@ -54,7 +54,8 @@ def test_the_list_of_queries_is_a_table() -> None:
         [
             QueryRow("one", "SELECT  *\nFROM a", Since(0)),
             QueryRow(
-                "second", "x" * 80, Since(7, 5, 3_600_000_000), 2_500_000, 0, 1_234, 56_789, 3, 1, ("one", "third")
+                "second", "x" * 80, Since(7, 5, 3_600_000_000), 2_500_000, 0, 1_234, 56_789, 3, 1, 0.25,
+                ("one", "third"),
             ),
         ]
     )
@@ -63,6 +64,7 @@ def test_the_list_of_queries_is_a_table() -> None:
     assert one.split("  ")[0] == "one" and "SELECT * FROM a " in one and " batch 0 " in one and one.endswith("-")
     assert "batch 7 without rows from before 1970-01-01 01:00:00" in second and f"{'x' * 57}... " in second
     assert "2.5 s" in second and "1,234" in second and "56,789" in second and second.endswith("one, third")
+    assert "25.0%" in second and "  all  " in one
     assert head.index("late") == second.index("1,234") and rows[1].lag == 2_500_000
 
 

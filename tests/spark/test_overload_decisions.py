@@ -77,17 +77,18 @@ def test_a_join_reads_parts_in_turn_then_the_best_and_drops_where_rows_cost_too_
     found.decide(0)  # nothing is known of its windows yet: parts are read in turn
     assert found.current.harvest == {"v": {"0,1": [0, 1, 2, 3], "1,0": [0, 1, 2, 3]}}
     assert found.current.of("h") == {} and found.current.fractions == {"h": 0.25} and found.current.explored is None
-    counts = {(i, 1 - i, k): (100, 1000, 500 if k == 3 and i else 10) for i in (0, 1) for k in range(PARTS)}
+    counts = {(i, 1 - i, k): (100, 1000, 500 if k == 3 and i else 10, 0) for i in (0, 1) for k in range(PARTS)}
     found.done(0, 0.0, 0.7, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 9}), {"v": counts})
     found.pace = Pace(1.0, fraction=0.25)
     found.decide(1)
     parts = found.current.harvest["v"]
     assert found.current.of("h") == {} and 3 in parts["1,0"] and len(parts["0,1"]) + len(parts["1,0"]) < PARTS
     assert 0.2 < found.current.fractions["h"] < 0.35 and 0.4 < found.answer("h") < 0.9
-    read = {key: n for key, n in counts.items() if key[2] in (0, 3)}  # 530 partners of 810
+    read = {key: n if key[2] in (0, 3) else (0, 0, 0, 100) for key, n in counts.items()}  # 530 partners of 810
     found.done(1, 1.0, 1.7, Traffic({"h": 100}, {"a": 50, "b": 50}, {"h": 530}), {"v": read})
-    assert found.answer("h") == pytest.approx(530 / 810) and found.full("h", 530) == pytest.approx(810)
-    assert found.full("h", 0) == pytest.approx(810), "what was not found is missing all the same"
+    assert found.answer("h") == pytest.approx(530 / 810) and found.given("h", 530).there == pytest.approx(810)
+    assert found.given("h", 0).there == pytest.approx(810), "what was not found is missing all the same"
+    assert 0 < found.given("h", 530).error < 810
     found.pace = Pace(1.0, fraction=SMALLEST / 2)
     found.decide(2)
     assert 0.5**1.5 < found.current.of("h")["a"] < 0.5**0.75  # results are work, too
@@ -180,5 +181,5 @@ def test_the_interval() -> None:
 def test_counts_travel_in_reports() -> None:
     reports: list[dict[str, dict[str, int]]] = [{"": {"rows": 3}}, {"": {}}]
     for report in reports:
-        count_harvest(report[""], "v1", {(0, 1, 5): (10, 20, 3)})
-    assert harvest_counts(reports) == {"v1": {(0, 1, 5): (20, 40, 6)}}
+        count_harvest(report[""], "v1", {(0, 1, 5): (10, 20, 3, 7)})
+    assert harvest_counts(reports) == {"v1": {(0, 1, 5): (20, 40, 6, 14)}}

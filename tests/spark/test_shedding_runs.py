@@ -151,3 +151,30 @@ def test_what_has_no_measure_is_refused(spark: Any, feed: Callable[[str], Feed],
         session.sql(JOIN, shed="drop", quality=1.5)
     with pytest.raises(ConfigError, match="none of never, harvest, drop"):
         session.sql(JOIN, shed="maybe")
+
+
+@pytest.mark.slow
+def test_back_at_a_normal_load_answers_are_exact_from_the_second_batch_on(
+    spark: Any, feed: Callable[[str], Feed], tmp_path: Path
+) -> None:
+    """Twenty times as many rows for a while, and a sink that takes a millisecond a row."""
+    sizes = [300] * 5 + [6000] * 5 + [300] * 4
+    source = feed("a").put(*(events(i, 10 * i, 10, n) for i, n in enumerate(sizes)))
+    session = session_over(spark, {"a": source})
+    given: list[int] = []
+
+    def sink(df: Any, batch: int) -> None:
+        given.append(df.count())
+        time.sleep(given[-1] / 1000)
+
+    session.sql("Istream(SELECT v FROM a [RANGE 5 SECONDS])", name="q", shed="drop").write(foreach_batch=sink)
+    run = session.start(str(tmp_path / "cp"), "4 seconds")
+    run.process_all_available()
+    found = run.metrics()
+    decided = [read_decision(run.made.checkpoint.store, batch) for batch in range(found.batches)]
+    run.stop()
+    shares = [1.0 if d is None else d.of(session.queries["q"].physical.signature).get("a", 1.0) for d in decided]
+    assert shares[:6] == [1.0] * 6 and max(shares[6:10]) < 0.9, "a batch shows that there is too much"
+    assert shares[11:] == [1.0] * 3, "the first batch of normal load is decided before it has come"
+    assert all(abs(n - 300) < 20 for n in given[12:14]), "rows of the last instant wait for the next batch"
+    assert sum(given[7:10]) < 0.9 * 3 * 6000 and found.shed > 0 and found.answered["q"] < 1

@@ -12,65 +12,36 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from muntin.bench.contest import Say
-from muntin.bench.overload_rows import TEXT, WINDOW, Compared, Writer, compared, put, rows_at
+from muntin.bench.overload_record import (
+    INTERVAL,
+    POLICIES,
+    Overloaded,
+    Sample,
+    Told,
+    draw,
+    failures,
+    judged,
+    line,
+    require_plot,
+)
+from muntin.bench.overload_rows import TEXT, WINDOW, Writer, compared, put, rows_at
 from muntin.bench.processes import held_by_workers
 from muntin.bench.record import write_json
 from muntin.core.errors import ConfigError
-from muntin.core.optional import require_matplotlib
+from muntin.core.time import NEVER
 from muntin.plan.windows import Shed
 
-INTERVAL = 3.0
-"""Seconds from batch to batch."""
-
-POLICIES: tuple[Shed, ...] = ("never", "drop", "harvest")
-LOADS = (0.5, 1.0, 2.0, 3.0)
-
-
-@dataclass(frozen=True)
-class Overloaded:
-    """One policy at one load. ``load``: input by what the join has time for; ``rate``: rows a second of each stream;
-    ``results``: pairs that came out, ``exact``: that there were for the time that was answered; ``subset``: whether all
-    of those given are among them; ``lag``: the most seconds that an answer was behind in the second half;
-    ``lag_bounded``: whether that is within ten intervals; ``shed_share``: 1 - (results / exact); ``told``: what the
-    run's metrics said of it; ``state_rows``: the most rows that were kept, ``memory_mb``: the most that workers held
-    (resident, in the second half; 0 where the system does not tell), ``memory_bounded``: whether neither grew by more
-    than a quarter from the third quarter of the time to the last."""
-
-    policy: str
-    load: float
-    rate: int
-    results: int
-    exact: int
-    subset: bool
-    lag: float
-    lag_bounded: bool
-    shed_share: float
-    told: float
-    state_rows: int
-    memory_mb: int
-    memory_bounded: bool
-    batches: int
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A look at a run: ``at`` seconds after its begin answers were ``lag`` seconds old; ``state_rows``, ``memory``
-    (bytes): what it held; ``told``: the share that it had given so far, by its own estimate."""
-
-    at: float
-    lag: float
-    state_rows: int
-    memory: int
-    told: float
-    batches: int
+LOADS = (0.5, 1.0, 1.5, 2.0, 3.0)
+SECONDS, LONG = 60.0, 600.0
+"""Seconds of input: of each run, and of those of the policies that shed at the highest load."""
 
 
 def one(spark: Any, policy: Shed, rate: int, load: float, seconds: float) -> Overloaded:
@@ -92,9 +63,8 @@ def one(spark: Any, policy: Shed, rate: int, load: float, seconds: float) -> Ove
         samples = list(_watched(run, seconds))
         thread.join()
         run.stop(timeout=10 * INTERVAL)
-        upto = run.metrics().watermark
-        given = [pq.read_table(p, columns=["a", "b"]) for p in sorted((folder / "out").glob("batch=*/*.parquet"))]
-    return judged(policy, load, rate, compared(writer.kept, given, upto), samples, seconds)
+        told, upto, given = _ended(run.metrics(), folder / "out")
+    return judged(policy, load, rate, compared(writer.kept, given, upto), samples, seconds, told)
 
 
 def _watched(run: Any, seconds: float) -> Iterator[Sample]:
@@ -105,33 +75,21 @@ def _watched(run: Any, seconds: float) -> Iterator[Sample]:
         found = run.metrics()
         if found is not None and found.watermark is not None:  # a batch under way makes answers older, too
             lag = time.time() - found.watermark / 1e6
-            told = found.answered.get("q", 1.0)
-            yield Sample(time.time() - start, lag, found.state_rows, held_by_workers(os.getpid()), told, found.batches)
+            yield Sample(time.time() - start, lag, found.state_rows, held_by_workers(os.getpid()), found.results)
 
 
-def judged(
-    policy: str, load: float, rate: int, found: Compared, samples: Sequence[Sample], seconds: float
-) -> Overloaded:
-    """One line of the benchmark."""
-    third, last = ([s for s in samples if low < s.at / seconds <= high] for low, high in ((0.5, 0.75), (0.75, 2.0)))
-    lag = max((s.lag for s in (*third, *last)), default=float("inf"))
-    bounded = bool(third and last) and all(
-        max(get(s) for s in last) <= 1.25 * max(get(s) for s in third) for get in (_rows, _memory)
+def _ended(found: Any, out: Path) -> tuple[Told, int, list[pa.Table]]:
+    """Of the metrics of a run that has ended (None: before its first batch had): what it told, up to when it has
+    answered, and the pairs of the batches that are done."""
+    if found is None:
+        return Told(), NEVER, []
+    told = Told(1 - found.answered["q"], found.answered_error["q"], found.batches)
+    files = [p for b in range(found.batch + 1) for p in sorted((out / f"batch={b}").glob("*.parquet"))]
+    return (
+        told,
+        NEVER if found.watermark is None else found.watermark,
+        [pq.read_table(p, columns=["a", "b"]) for p in files],
     )
-    return Overloaded(
-        policy, load, rate, found.results, found.exact, found.subset, round(lag, 2), lag <= 10 * INTERVAL,
-        round(1 - found.results / max(1, found.exact), 4), round(1 - (samples[-1].told if samples else 1.0), 4),
-        max(map(_rows, samples), default=0), max(map(_memory, (*third, *last)), default=0) >> 20, bounded,
-        samples[-1].batches if samples else 0,
-    )  # fmt: skip
-
-
-def _rows(sample: Sample) -> int:
-    return sample.state_rows
-
-
-def _memory(sample: Sample) -> int:
-    return sample.memory
 
 
 def capacity(spark: Any, say: Say) -> int:
@@ -181,73 +139,47 @@ def _batch_seconds(spark: Any, rate: int) -> float:
 
 
 def run(
-    say: Say, seconds: float = 60.0, loads: Sequence[float] = LOADS, fits: int = 0
+    say: Say, seconds: float = SECONDS, loads: Sequence[float] = LOADS, long: float = LONG, fits: int = 0
 ) -> Iterator[Overloaded]:
-    """Every policy at every load, ``seconds`` of input each. ``fits``: rows a second that the join has time for (0:
-    that is measured)."""
+    """Every policy at every load, ``seconds`` of input each; those that shed at the highest load, if that is above 1,
+    ``long`` seconds (0: as the others). ``fits``: rows a second that the join has time for (0: that is measured)."""
     from muntin.session import local_spark
 
     spark = local_spark(cores="2", memory="3g")
     try:
         fits = fits or capacity(spark, say)
-        say(f"the join has time for {fits} rows/s of each stream; each run lasts {seconds:g} s")
+        say(f"the join has time for {fits} rows/s of each stream")
         for load in loads:
             for policy in POLICIES:
-                found = one(spark, policy, max(1, round(load * fits)), load, seconds)
+                longer = long and policy != "never" and load == max(loads) > 1
+                found = one(spark, policy, max(1, round(load * fits)), load, long if longer else seconds)
                 say(line(found))
                 yield found
     finally:
         spark.stop()
 
 
-def line(r: Overloaded) -> str:
-    """One run in words."""
-    return (
-        f"load {r.load:g}, {r.policy:8}: {r.results:,} of {r.exact:,} pairs, subset {r.subset}, lag {r.lag:.1f} s"
-        f"{'' if r.lag_bounded else ' (not bounded)'}, shed {r.shed_share:.1%} (told {r.told:.1%}), "
-        f"{r.state_rows:,} rows kept, {r.memory_mb} MB{'' if r.memory_bounded else ' (growing)'}"
-    )
-
-
-def good(found: Sequence[Overloaded]) -> bool:
-    """What must hold: parts of the exact answer, bounded lag where a policy sheds, harvest at least as much as drop."""
-    shed = [r for r in found if r.policy != "never"]
-    by = {(r.policy, r.load): r.results for r in found}
-    over = [load for policy, load in by if policy == "harvest" and load > 1]
-    return all(r.subset for r in found) and all(r.lag_bounded for r in shed) and all(
-        by["harvest", x] >= by["drop", x] for x in over
-    )  # fmt: skip
-
-
-def draw(found: Sequence[Overloaded], path: Path, seconds: float) -> None:
-    """Results a second over load, a curve for each policy. Needs matplotlib."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    for policy in POLICIES:
-        points = sorted((r.load, r.results / seconds) for r in found if r.policy == policy)
-        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=policy)
-    axes.set(xlabel="load by capacity", ylabel="results a second", title="Output rate over load")
-    axes.legend()
-    figure.savefig(path)
-
-
-def run_overload(say: Say, seconds: float | None, loads: str | None, json_file: Path | None, plot: Path | None) -> bool:
-    """The benchmark as the command runs it; whether what must hold does (``good``). Raises ConfigError for loads that
-    are no numbers, or for ``plot`` without matplotlib."""
+def run_overload(
+    say: Say, seconds: float | None, loads: str | None, long: float | None, json_file: Path | None, plot: Path | None
+) -> bool:
+    """The benchmark as the command runs it; whether what must hold does (``failures``). Raises ConfigError for loads
+    that are no numbers, or for ``plot`` where it cannot be drawn."""
     try:
         chosen = LOADS if loads is None else tuple(float(x) for x in loads.split(","))
     except ValueError:
         raise ConfigError(f"--loads {loads!r}: write numbers, as 0.5,1,3") from None
+    if min(chosen) <= 0:
+        raise ConfigError(f"--loads {loads!r}: a load is more than 0")
     if plot is not None:
-        require_matplotlib("--plot")
-    each = seconds or 60.0
-    found = list(run(say, each, chosen))
-    if json_file is not None:
-        write_json(found, json_file)
-    if plot is not None:
-        draw(found, plot, each)
-    return good(found)
+        require_plot(plot)
+    found = []
+    for each in run(say, seconds or SECONDS, chosen, LONG if long is None else long):
+        found.append(each)  # what there is already is kept if the command is stopped
+        if json_file is not None:
+            write_json(found, json_file)
+        if plot is not None:
+            draw(found, plot)
+    wrong = failures(found)
+    for what in wrong:
+        say(f"does not hold: {what}")
+    return not wrong

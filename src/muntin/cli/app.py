@@ -431,8 +431,18 @@ def bench(
     seconds: Annotated[
         float | None, typer.Option(min=10, help="overload, one-time: how long it runs (60, 300).", metavar="SECONDS")
     ] = None,
-    loads: Annotated[str | None, typer.Option(help="overload: loads by capacity (0.5,1,2,3).", metavar="LOADS")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="overload: draw output rate over load (PNG).")] = None,
+    loads: Annotated[
+        str | None, typer.Option(help="overload: loads by capacity (0.5,1,1.5,2,3).", metavar="LOADS")
+    ] = None,
+    long: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="overload: how long the highest load is shed (600; 0: as --seconds).", metavar="SECONDS"
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="overload: draw output rate over load (.png, .svg, .pdf).")
+    ] = None,
 ) -> None:
     """Measure Muntin against Spark's own operators, and joins against Flink, in one run: rows/s of each, the ratio."""
     with reported():
@@ -445,19 +455,19 @@ def bench(
 
             if engines is not None:
                 raise ConfigError("overload runs without another engine; leave --engines out")
-            if not run_overload(typer.echo, seconds, loads, json, plot):
+            if not run_overload(typer.echo, seconds, loads, long, json, plot):
                 raise typer.Exit(1)
             return
         if case == "one-time":
             from muntin.bench.one_time import run_one_time
 
-            if (engines, loads, plot) != (None, None, None):
+            if (engines, loads, long, plot) != (None,) * 4:
                 raise ConfigError("one-time goes with --seconds and --json alone")
             if not run_one_time(typer.echo, seconds, json):
                 raise typer.Exit(1)
             return
-        if (seconds, loads, plot) != (None, None, None):
-            raise ConfigError("--seconds is for overload and one-time, --loads and --plot are for overload")
+        if (seconds, loads, long, plot) != (None,) * 4:
+            raise ConfigError("--seconds is for overload and one-time, --loads, --long and --plot are for overload")
         if not run_bench(case, json, engines.split(",") if engines is not None else None):
             raise typer.Exit(1)
 

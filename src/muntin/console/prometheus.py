@@ -48,7 +48,7 @@ def _metrics(p: Picture, words: Mapping[str, str]) -> Iterator[Metric]:
 def _of_queries(queries: list[Picture]) -> Iterator[Metric]:
     for key, what in (
         ("results", "rows out"), ("late", "rows left out for coming too late"),
-        ("bad", "rows without a usable event time"), ("shed", "rows that sampling did not admit"),
+        ("bad", "rows without a usable event time"), ("shed", "rows that were not admitted"),
         ("skipped", "instants not reported, since the period was lengthened"),
     ):  # fmt: skip
         yield _counter(f"muntin_query_{key}", what, [([q["name"]], q[key]) for q in queries], ["query"])
@@ -57,6 +57,7 @@ def _of_queries(queries: list[Picture]) -> Iterator[Metric]:
         ("watermark", "watermark_seconds", "every instant before it is answered", 1e6),
         ("held_bytes", "held_bytes", "bytes of state", 1), ("waited", "waited_batches", "batches it has waited for", 1),
         ("lateness", "lateness_periods", "periods by which the batch's oldest instant came late", 1),
+        ("answered", "answered_ratio", "estimated share of the full answer that was given", 1),
     ):  # fmt: skip
         yield _gauge(f"muntin_query_{name}", what, [([q["name"]], _over(q[key], unit)) for q in queries], ["query"])
 

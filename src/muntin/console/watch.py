@@ -113,12 +113,12 @@ class Watch:
         graph = standing.graph
         mine = [v.id for v, users in zip(graph.vertices, graph.used_by, strict=True) if number in users]
         read = [s for s in streams if s["id"] in mine]
-        came = sums["rows"] + sums["shed"]
         behind = min((s for s in read if s["watermark"] is not None), key=lambda s: s["watermark"], default=None)
         return {
             **_waiting(name, standing), **sums, "lag": q.lag, "watermark": q.watermark,
             "lateness": q.lateness, "waited": q.waited,
-            "shed_share": sums["shed"] / came if came else 0.0,
+            "shed_share": min(1.0, sums["shed"] / sums["rows"]) if sums["rows"] else 0.0,
+            "answered": m.answered.get(name, 1.0), "answered_error": m.answered_error.get(name, 0.0),
             "result_rate": self.totals.rates.get(f"results {name}"),
             "state_rows": q.state_rows,
             "held_bytes": sum(m.vertices[v].state_bytes for v in mine if v in m.vertices),

@@ -7,7 +7,8 @@ rows looked at, whatever finds them (hash, sorted column, time alone), which is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,43 +38,101 @@ class Setting:
     work: float = 1.0
 
 
+@dataclass(frozen=True)
+class Given:
+    """``found``: results (or partners) that were given, ``there``: how many there are estimated to have been, within
+    ``error`` in about 95 of 100 cases."""
+
+    found: int = 0
+    there: float = 0.0
+    error: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """What was given of all; 1 where there was nothing."""
+        return min(1.0, self.found / self.there) if self.there else 1.0
+
+    @property
+    def share_error(self) -> float:
+        """The share is within it in about 95 of 100 cases."""
+        return min(1.0, self.share * self.error / self.there) if self.there else 0.0
+
+    def __add__(self, other: Given) -> Given:
+        """Of two batches: what is wrong about one may be wrong about the other."""
+        return Given(self.found + other.found, self.there + other.there, self.error + other.error)
+
+
+LONGEST = 5
+"""Batches after which what a part gave is not forgotten any further until it is read again."""
+
+
 @dataclass
 class Learned:
-    """What one join showed: by (new input, window, part) rows that looked, rows looked at, partners found."""
+    """What one join showed: by (new input, window, part) rows that looked, rows looked at, partners found.
+
+    ``misses``: squares of how far what a part gave was from what it was thought to give, when it was read for the first
+    time in a while; ``guesses``: what it was thought to give. Their quotient is by how much chance and change make an
+    estimate worse than a count would be.
+    """
 
     inputs: int
     counts: dict[tuple[int, int, int], tuple[float, float, float]] = field(default_factory=dict)
     origins: dict[int, float] = field(default_factory=dict)
     looked_into: dict[int, int] = field(default_factory=dict)
+    read: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    misses: float = 40.0
+    guesses: float = 10.0
     batches: int = 0
 
     def add(self, counts: Counts) -> None:
         """One batch's counts, all shards together."""
         self.batches += 1
-        for part in {k for _, _, k in counts}:
-            if all((i, j, part) in counts for i in range(self.inputs) for j in range(self.inputs) if i != j):
+        looked = {key: n for key, n in counts.items() if n[0]}
+        for part in {k for _, _, k in looked}:
+            if all((i, j, part) in looked for i in range(self.inputs) for j in range(self.inputs) if i != j):
                 self.looked_into[part] = self.batches
-        for key, new in counts.items():
+        self._compare(looked)
+        for key, new in looked.items():
             old = self.counts.get(key, (0.0, 0.0, 0.0))
-            self.counts[key] = tuple(FORGET * o + n for o, n in zip(old, new, strict=True))  # type: ignore[assignment]
+            keep = FORGET ** min(LONGEST, self.batches - self.read.get(key, 0))
+            self.counts[key] = (keep * old[0] + new[0], keep * old[1] + new[1], keep * old[2] + new[2])
+            self.read[key] = self.batches
         for i in range(self.inputs):
-            most = max((n[0] for key, n in counts.items() if key[0] == i), default=0)
+            most = max((n[0] + n[3] for key, n in counts.items() if key[0] == i), default=0)
             self.origins[i] = FORGET * self.origins.get(i, 0.0) + most
+
+    def _compare(self, looked: Counts) -> None:
+        """What parts give that were not read in the batch before, beside what they were thought to give."""
+        new = [key for key in looked if key in self.counts and self.read[key] < self.batches - 1]
+        if not new:
+            return
+        thought = {key: looked[key][0] * self.counts[key][2] / self.counts[key][0] for key in new}
+        self.misses = FORGET * self.misses + sum((looked[k][2] - t) ** 2 for k, t in thought.items())
+        self.guesses = FORGET * self.guesses + sum(max(1.0, t) for t in thought.values())
 
     def _each(self, i: int, j: int, which: int) -> list[float]:
         """Of each part, rows looked at (1) or found (2) by row that looks."""
         found = (self.counts.get((i, j, k), (0.0, 0.0, 0.0)) for k in range(PARTS))
         return [n[which] / n[0] if n[0] else 0.0 for n in found]
 
-    def share_of(self, counts: Counts) -> tuple[int, float]:
-        """(partners that were found, partners that there were by what each part gave when it was last read) in a batch
-        of a join of two inputs."""
-        found = sum(n[2] for n in counts.values())
-        there = 0.0
-        for i in (0, 1):
-            rows = max((n[0] for key, n in counts.items() if key[0] == i), default=0)
-            there += rows * sum(self._each(i, 1 - i, 2))
-        return found, max(float(found), there)
+    def given(self, counts: Counts) -> Given:
+        """What a batch of a join of two inputs gave, and what it would have given: parts that were left out as they
+        gave when they were last read; those that never were as the others do on average."""
+        found, left_out, square, unknown = 0, 0.0, 0.0, 0.0
+        for (i, j, k), (_, _, many, unread) in counts.items():
+            found += many
+            if unread and (own := self.counts.get((i, j, k))) is not None:
+                thought = unread * own[2] / own[0]
+                left_out, square = left_out + thought, square + max(1.0, thought)
+            elif unread:
+                unknown += unread * self._usual(i, j)
+        error = 2 * math.sqrt(square * self.misses / self.guesses) + unknown
+        return Given(found, found + left_out + unknown, error)
+
+    def _usual(self, i: int, j: int) -> float:
+        """Partners that a row finds in a part, on average over those that were read."""
+        each = [n[2] / n[0] for (a, b, _), n in self.counts.items() if (a, b) == (i, j)]
+        return sum(each) / len(each) if each else 0.0
 
     def problem(self) -> Problem:
         """The harvesting problem as measured; a row of window j is what a look into it costs on average."""
@@ -104,6 +163,8 @@ class Learned:
         """What is read where only this fraction of the full work can be done; while too little is known, parts in turn.
         Parts that gave nothing are left out even where there is time for them: they are looked into in turn.
         ``explored``: the part that is read in any case."""
+        if explored is not None:
+            self.looked_into[explored] = self.batches + 1
         if fraction >= 1:
             return Setting({})
         if not self.knows:
@@ -143,16 +204,6 @@ class Learned:
             shares[0] += kept
             shares[1] += found
         return shares[0] / shares[1] if shares[1] else 1.0, min(1.0, work / whole) if whole else 1.0
-
-
-def added(many: Iterable[Counts]) -> Counts:
-    """Counts of several shards together."""
-    total: Counts = {}
-    for counts in many:
-        for key, new in counts.items():
-            old = total.get(key, (0, 0, 0))
-            total[key] = (old[0] + new[0], old[1] + new[1], old[2] + new[2])
-    return total
 
 
 def to_json(parts: Mapping[tuple[int, int], frozenset[int]]) -> dict[str, list[int]]:

@@ -45,6 +45,11 @@ class Losses:
         return losses(self)
 
 
+def shared(share: float, error: float) -> str:
+    """A share of a full answer, with its error where it has one."""
+    return f"{share:.1%}" + (f" (within {100 * error:.1f} points)" if error >= 0.0005 else "")
+
+
 def lost_text(stream: str, bad: int, late: int) -> str:
     """What happened to a stream whose every row was dropped, and what to do."""
     reasons = []

@@ -42,6 +42,16 @@ class Counter:
         return self.rows_in + self.rows_out + self.looked
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """``rows`` that were not admitted to a query, the estimated ``share`` of its full answer that was given, and the
+    ``error`` of that."""
+
+    rows: int
+    share: float
+    error: float = 0.0
+
+
 @dataclass
 class Meter:
     """Counters by number of the vertex, and what each join measured on the first shard that ran it."""
@@ -53,9 +63,8 @@ class Meter:
     batches: int = 0
     results: int = 0
     seconds: float = 0.0
-    left_out: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By query, where not all rows were admitted or read: rows that were not admitted, and the estimated share of the
-    full answer that was given ("" in a run of one query)."""
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    """By query, where not all rows were admitted or read ("" in a run of one query)."""
     _held: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def of(self, vertex: int) -> Counter:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.dataflow.graph import QueryPlan
-from muntin.engine.meter import Meter
+from muntin.engine.meter import LeftOut, Meter
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Stream
 
@@ -31,7 +31,7 @@ def analyze(physical: QueryPlan, rows: Mapping[str, pa.Table]) -> Meter:
     shed = [c for c in meter.counters.values() if c.shed]
     if shed:  # a result has a row of each window
         share = prod(c.rows_in / (c.rows_in + c.shed) for c in shed)
-        meter.left_out[""] = (sum(c.shed for c in shed), share)
+        meter.left_out[""] = LeftOut(sum(c.shed for c in shed), share)
     return meter
 
 

@@ -69,6 +69,11 @@ class Context:
     """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
 
     @property
+    def cut(self) -> int | None:
+        """Where the rows of a batch are kept apart: at panes, where a join may read some of these alone."""
+        return None if self.harvest is None else self.pane
+
+    @property
     def until(self) -> int:
         """First instant that is not shown."""
         return min(self.high, self.end + 1)

@@ -23,8 +23,9 @@ class QueryRow:
 
     ``since``: since when its youngest state fills, so which rows its windows may lack; ``lag``, ``watermark``,
     ``state_rows``, ``lateness``, ``waited``: as in its ``Metrics`` of the last batch; ``late``: rows that it left out
-    since it runs in this run; ``shares_with``: the queries with which it has an operator, and so its work and state, in
-    common (a scan alone, which all queries of a stream share, is none).
+    since it runs in this run; ``answered``: the estimated share of its full answer that it has given since then (1:
+    all); ``shares_with``: the queries with which it has an operator, and so its work and state, in common (a scan
+    alone, which all queries of a stream share, is none).
     """
 
     name: str
@@ -36,6 +37,7 @@ class QueryRow:
     state_rows: int = 0
     lateness: int | None = None
     waited: int = 0
+    answered: float = 1.0
     shares_with: tuple[str, ...] = ()
 
 
@@ -61,7 +63,7 @@ def _cells(row: QueryRow) -> tuple[str, ...]:
         "-" if row.lag is None else f"{row.lag / 1e6:,.1f} s",
         "-" if row.watermark is None else instant_text(row.watermark),
         f"{row.late:,}", f"{row.state_rows:,}", "-" if row.lateness is None else f"{row.lateness:,}",
-        f"{row.waited:,}", ", ".join(row.shares_with) or "-",
+        f"{row.waited:,}", "all" if row.answered >= 1 else f"{row.answered:.1%}", ", ".join(row.shares_with) or "-",
     )  # fmt: skip
 
 

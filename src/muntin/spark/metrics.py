@@ -13,7 +13,8 @@ from muntin.dataflow.durable import Since
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.engine.clocks import Times
 from muntin.engine.gaps import gaps
-from muntin.engine.losses import lost_text
+from muntin.engine.harvesting import Given
+from muntin.engine.losses import lost_text, shared
 from muntin.engine.pace import LEAST
 from muntin.spark.counts import SHARD, Report, VertexCounts, since_then, summed
 
@@ -53,7 +54,8 @@ class Metrics:
     ``since``: since when its youngest state fills (None: of a replay), so which rows its windows may lack. ``shed``:
     rows that were in time and not admitted, since the stream is sampled or under overload (``shed``): where there are
     any, answers are not exact. ``share``: the share of the query's full answer that the batch is estimated to give, by
-    what was admitted under overload (of the whole pipeline: of the query that lost most).
+    what was admitted and read under overload (of the whole pipeline: of the query that lost most), and ``share_error``:
+    it is within that in about 95 of 100 cases (0 where rows were dropped alone: their share is known).
     ``lateness``: periods of SLIDE by which the oldest instant of the batch came late: one that answers (or owes, where
     the query waits) five of its instants shows the first of them four periods late (None: no SLIDE, or none yet).
     ``skipped``: instants that it did not report, since its period was lengthened (``periods="flexible"``). ``waited``:
@@ -79,6 +81,7 @@ class Metrics:
     skipped: int = 0
     waited: int = 0
     share: float = 1.0
+    share_error: float = 0.0
     held_by: str | None = None
     by_shard: Mapping[int, ShardCounts] = field(default_factory=dict)
 
@@ -92,19 +95,24 @@ class RunMetrics(Metrics):
     ``watermark`` is what all of them have answered, ``lag``, ``lateness`` and ``waited`` are the greatest, ``since``
     the latest. ``overdue``: batches after which rows had waited longer than the session's ``tau`` (``lag`` beyond it).
     ``vertices``: by the vertex's id (EXPLAIN shows it) what it did and holds. ``given``: by query its results, and how
-    many it is estimated to have had if nothing had been left out. ``by_shard``: since the run began.
+    many it is estimated to have had if nothing had been left out, with an error. ``by_shard``: since the run began.
     """
 
     batches: int = 0
     overdue: int = 0
     queries: Mapping[str, Metrics] = field(default_factory=dict)
     vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
-    given: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    given: Mapping[str, Given] = field(default_factory=dict)
 
     @property
     def answered(self) -> dict[str, float]:
         """By query, the estimated share of its full answer that it has given since the run began."""
-        return {name: min(1.0, results / full) if full else 1.0 for name, (results, full) in self.given.items()}
+        return {name: given.share for name, given in self.given.items()}
+
+    @property
+    def answered_error(self) -> dict[str, float]:
+        """By query, the error of ``answered``: the share is within it in about 95 of 100 cases."""
+        return {name: given.share_error for name, given in self.given.items()}
 
 
 def add_to(into: dict[str, int], more: Mapping[str, int]) -> None:
@@ -176,20 +184,27 @@ def add_up(
     since: Mapping[str, Since] | None = None,
     vertices: Mapping[str, VertexCounts] | None = None,
     shares: Mapping[str, float] | None = None,
-    fulls: Mapping[str, float] | None = None,
+    given: Mapping[str, Given] | None = None,
 ) -> RunMetrics:
     """The run's metrics after one more batch; ``names``: query name -> signature; ``tau``: microseconds; ``since``: by
     query name; ``vertices``: what the batch counted by vertex; ``shares``: by signature, the share of the answer that
-    was admitted (1 of those not named); ``fulls``: by signature, how many results there were in all (none left out)."""
+    was admitted (1 of those not named); ``given``: by signature, how many results there were in all (none left out)."""
     whole = found.get(PIPELINE, Metrics(batch))
     filling = since or {}
     part = shares or {}
     queries = {
-        n: replace(found.get(s, Metrics(batch)), since=filling.get(n), share=part.get(s, 1.0)) for n, s in names.items()
+        n: replace(
+            found.get(s, Metrics(batch)),
+            since=filling.get(n),
+            share=part.get(s, 1.0),
+            share_error=(given or {}).get(s, Given()).share_error,
+        )
+        for n, s in names.items()
     }
     marks = [m.watermark for m in queries.values()]
     lags = [m.lag for m in queries.values() if m.lag is not None]
     base = before or RunMetrics(batch)
+    least = min(queries.values(), key=lambda m: m.share, default=Metrics(batch))
     per_query = [found[s] for s in set(names.values()) if s in found]
     return RunMetrics(
         batch,
@@ -209,24 +224,24 @@ def add_up(
         skipped=base.skipped + sum(m.skipped for m in queries.values()),
         waited=max((m.waited for m in queries.values()), default=0),
         batches=base.batches + 1,
-        share=min((m.share for m in queries.values()), default=1.0),
+        share=least.share,
+        share_error=least.share_error,
         held_by=next((m.held_by for m in sorted(queries.values(), key=_mark_of) if m.held_by is not None), None),
         overdue=base.overdue + (tau is not None and max(lags, default=0) > tau),
         queries=queries,
         vertices=since_then(base.vertices, vertices or {}),
-        given=_given(base.given, queries, {n: (fulls or {}).get(s) for n, s in names.items()}),
+        given=_given(base.given, queries, {n: (given or {}).get(s) for n, s in names.items()}),
         by_shard=_more_by_shard(base.by_shard, whole.by_shard),
     )
 
 
 def _given(
-    before: Mapping[str, tuple[int, float]], queries: Mapping[str, Metrics], fulls: Mapping[str, float | None]
-) -> dict[str, tuple[int, float]]:
-    found = {}
-    for name, m in queries.items():
-        (results, full), own = before.get(name, (0, 0.0)), fulls.get(name)
-        found[name] = (results + m.results, full + (m.results / max(m.share, LEAST) if own is None else own))
-    return found
+    before: Mapping[str, Given], queries: Mapping[str, Metrics], now: Mapping[str, Given | None]
+) -> dict[str, Given]:
+    return {
+        name: before.get(name, Given()) + (now.get(name) or Given(m.results, m.results / max(m.share, LEAST)))
+        for name, m in queries.items()
+    }
 
 
 def _more_by_shard(old: Mapping[int, ShardCounts], new: Mapping[int, ShardCounts]) -> dict[int, ShardCounts]:
@@ -266,6 +281,7 @@ def report_to_log(metrics: RunMetrics, plans: Mapping[str, QueryPlan] | None = N
             m.batch, name, m.rows, m.late, m.bad, m.results, m.state_rows, m.watermark,
             f" (held back by {m.held_by})" if m.held_by else "", m.lag,
             "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items())
-            + (f", not admitted {m.shed}: answers are not exact, about {m.share:.1%}" if m.shed else ""),
+            + (f", not admitted {m.shed}" if m.shed else "")
+            + (f": answers are not exact, about {shared(m.share, m.share_error)}" if m.shed or m.share < 1 else ""),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)

@@ -19,7 +19,7 @@ from muntin.core.errors import ConfigError, StoreError
 from muntin.core.time import SECOND
 from muntin.dataflow.harvestable import harvestable
 from muntin.engine.boxes import Scanned, stream_shares
-from muntin.engine.harvesting import Learned, Setting, to_json
+from muntin.engine.harvesting import Given, Learned, Setting, to_json
 from muntin.engine.pace import LEAST, Load, Measured, Pace, shares
 from muntin.operators.joins.harvest import PARTS, Counts
 from muntin.plan.windows import QueryOptions, Shed
@@ -186,8 +186,8 @@ def harvest_counts(reports: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[s
         for name, number in values.items():
             if name.startswith(f"{_HARVEST} "):
                 _, vertex, i, j, part, which = name.split()
-                found.setdefault(vertex, {}).setdefault((int(i), int(j), int(part)), [0, 0, 0])[int(which)] += number
-    return {v: {key: (n[0], n[1], n[2]) for key, n in counts.items()} for v, counts in found.items()}
+                found.setdefault(vertex, {}).setdefault((int(i), int(j), int(part)), [0, 0, 0, 0])[int(which)] += number
+    return {v: {key: (n[0], n[1], n[2], n[3]) for key, n in counts.items()} for v, counts in found.items()}
 
 
 _HARVEST = "harvest"
@@ -263,7 +263,7 @@ class Overload:
     _measured: Traffic = field(default_factory=Traffic)
     _admitted: dict[str, Admitted] = field(default_factory=dict)
     _harvests: dict[str, float] = field(default_factory=dict)
-    _there: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _given: dict[str, Given] = field(default_factory=dict)
     _before: float | None = None
     _took: float = 0.0
 
@@ -276,7 +276,7 @@ class Overload:
     def decide(self, batch: int) -> None:
         """Before the tasks of a batch run: what was decided for it already, else by what was measured so far."""
         kept = read_decision(self.store, batch)
-        self._there = {}
+        self._given = {}
         if kept is None:
             kept = Decision() if self.pace is None else self._decided(batch, self.pace)
             write_decision(self.store, batch, kept)
@@ -347,15 +347,16 @@ class Overload:
         own = self.current.answers.get(signature)
         if own is None:  # decided otherwise: a result has a row of each scan
             own = prod(self.current.of(signature).get(s, 1.0) for s in self.policies[signature].streams)
-        found, there = self._there.get(signature, (0, 0.0))
-        planned = self._harvests.get(signature, 0.0)
-        return min(1.0, own / planned * found / there) if there and planned else own
+        read, planned = self._given.get(signature), self._harvests.get(signature, 0.0)
+        return min(1.0, own / planned * read.share) if read and read.there and planned else own
 
-    def full(self, signature: str, results: int) -> float:
-        """How many results a batch is estimated to have had, were nothing left out."""
-        if results:
-            return results / max(self.answer(signature), LEAST)
-        return self._there.get(signature, (0, 0.0))[1]
+    def given(self, signature: str, results: int) -> Given:
+        """The results of a batch, and how many it is estimated to have had, were nothing left out."""
+        read = self._given.get(signature)
+        if not results:
+            return Given(0, read.there, read.error) if read else Given()
+        whole = results / max(self.answer(signature), LEAST)
+        return Given(results, whole, whole * read.error / read.there if read and read.there else 0.0)
 
     def done(self, batch: int, began: float, ended: float, traffic: Traffic, counted: Mapping[str, Counts]) -> None:
         """After a batch: when it began and ended (seconds), what came and what came out, and what parts of windows
@@ -365,7 +366,7 @@ class Overload:
                 learned = self.learned.setdefault(id, Learned(self.joins[id].inputs))
                 learned.add(counts)
                 if learned.inputs == 2:
-                    self._there |= dict.fromkeys(self.joins[id].users, learned.share_of(counts))
+                    self._given |= dict.fromkeys(self.joins[id].users, learned.given(counts))
         before, self._before, self._took = self._before, began, ended - began
         if self.pace is None:
             return
@@ -373,7 +374,7 @@ class Overload:
         whole = sum(rows.values())
         kept = sum(n * self.current.fractions.get(s, 1.0) for s, n in rows.items())
         period = self.pace.interval if before is None else began - before
-        full = {s: self.full(s, int(n)) / period for s, n in traffic.results.items()}
+        full = {s: self.given(s, int(n)).there / period for s, n in traffic.results.items()}
         self._measured = Traffic(rows, {s: n / period for s, n in traffic.rates.items()}, full)
         for signature, past in self._admitted.items():
             past.add(period, self.current.of(signature))

@@ -246,13 +246,14 @@ class Run:
         """The queries that run now, one row each (``listing.QueryRow``); ``print`` shows a table."""
         made = self.made
         partners = sharing(made.spec.graph, made.spec.called)
+        answered = {} if self._metrics is None else self._metrics.answered
         rows = []
         for name, asked in made.job.asked.items():
             m = self.metrics(name) or Metrics(0)
             rows.append(
                 QueryRow(
                     name, asked.bound.text, made.since[name], m.lag, m.watermark, self._late.get(name, 0), m.state_rows,
-                    m.lateness, m.waited, partners[name],
+                    m.lateness, m.waited, answered.get(name, 1.0), partners[name],
                 )
             )  # fmt: skip
         return QueryList(rows)
@@ -405,13 +406,13 @@ class Run:
         names = {n: q.signature for n, q in made.job.queries.items()}
         if self._metrics is not None:
             self._gone |= {n: m for n, m in self._metrics.queries.items() if n not in names}
-        shares, fulls = {}, {}
+        shares, given = {}, {}
         if self._overload is not None:
             traffic, gave = traffic_of(made, found, vertices), harvest_counts(reports)
             self._overload.done(batch_id, began, ended, traffic, gave)
             shares = {s: self._overload.answer(s) for s in names.values()}
-            fulls = {s: self._overload.full(s, found[s].results) for s in names.values() if s in found}
-        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares, fulls)
+            given = {s: self._overload.given(s, found[s].results) for s in names.values() if s in found}
+        self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares, given)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
         report_to_log(self._metrics, made.job.queries)

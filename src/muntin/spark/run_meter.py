@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muntin.dataflow.graph import Graph
-from muntin.engine.meter import Counter, Meter
+from muntin.engine.meter import Counter, LeftOut, Meter
 from muntin.spark.counts import VertexCounts
 from muntin.spark.metrics import RunMetrics
 
@@ -21,7 +21,7 @@ def meter_of(graph: Graph, called: Sequence[tuple[str, ...]], metrics: RunMetric
         shed = sum(c.shed for v, c in found.counters.items() if query in graph.used_by[v])
         share = metrics.answered.get(names[0], 1.0)
         if shed or share < 1:
-            found.left_out[", ".join(names)] = shed, share
+            found.left_out[", ".join(names)] = LeftOut(shed, share, metrics.answered_error.get(names[0], 0.0))
     return found
 
 

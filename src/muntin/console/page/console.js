@@ -59,6 +59,12 @@ function entry(name, value, warn = false) {
   return node("div", {}, node("dt", {}, name), node("dd", warn ? { class: "warn" } : {}, value));
 }
 
+function lost(q) {
+  const within = q.answered_error >= 0.0005 ? ` (within ${round(q.answered_error * 100)} points)` : "";
+  const why = q.shed > 0 ? "rows were not admitted" : "windows of joins were read in part";
+  return q.answered < 1 ? `${why}, about ${percent(q.answered)} of the full answer was given${within}` : why;
+}
+
 function card(q) {
   const made = node("article", { class: "card", "data-query": q.name }, node("h3", {}, q.name), node("pre", {}, q.text.trim()));
   if (q.results !== undefined) {
@@ -70,7 +76,7 @@ function card(q) {
     if (q.holds) made.append(node("p", { class: "dim" }, `time is held by stream ${q.holds}`));
     if (q.waited > 0) made.append(node("p", { class: "note" }, `it has waited ${q.waited} ${q.waited === 1 ? "batch" : "batches"} for its turn`));
     if (q.skipped > 0) made.append(node("p", { class: "note" }, `${count(q.skipped)} instants not reported: its period is longer now`));
-    if (q.shed > 0) made.append(node("p", { class: "note" }, "answers are not exact: rows were not admitted"));
+    if (q.shed > 0 || q.answered < 1) made.append(node("p", { class: "note" }, `answers are not exact: ${lost(q)}`));
     for (const [stream, [bad, late]] of Object.entries(q.lost || {})) {
       made.append(node("p", { class: "note" },
         `every row that ${stream} brought in the last batch was dropped: ${bad} without a time, ${late} late`));

@@ -39,7 +39,7 @@ def graph_to_plain(record: GraphRecord) -> dict[str, Any]:
     if run is not None:
         found["measured"] = {"batches": run.batches, "results": run.results, "seconds": run.seconds}
         if run.left_out:
-            found["left_out"] = [{"query": n, "rows": r, "share": s} for n, (r, s) in run.left_out.items()]
+            found["left_out"] = [{"query": n} | asdict(left) for n, left in run.left_out.items()]
     return found
 
 

@@ -7,7 +7,8 @@ from itertools import groupby
 
 from muntin.core.spans import span_text
 from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, VertexRecord, instants_of, level_name
-from muntin.engine.meter import Counter, Meter
+from muntin.engine.losses import shared
+from muntin.engine.meter import Counter, LeftOut, Meter
 from muntin.optimizer.scaling import scales
 from muntin.optimizer.shedding import scans
 
@@ -83,9 +84,13 @@ def _heads(record: GraphRecord, several: bool) -> Iterator[str]:
     run = record.measured
     if run is not None:
         yield f"  measured: {run.batches} batches, {run.results} result rows, {run.seconds:.3f} s"
-        for name, (shed, share) in run.left_out.items():
+        for name, left in run.left_out.items():
             of = f" of {name}" if name else ""
-            yield f"  about {share:.1%} of the full answer{of} is given: {shed} rows were not admitted"
+            yield f"  about {shared(left.share, left.error)} of the full answer{of} is given: {_why(left)}"
+
+
+def _why(left: LeftOut) -> str:
+    return f"{left.rows} rows were not admitted" if left.rows else "parts of the windows of joins were not read"
 
 
 def _spent(own: tuple[VertexRecord, ...], run: Meter | None) -> str:

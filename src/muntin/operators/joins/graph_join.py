@@ -87,7 +87,7 @@ def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Cont
     for i in op.passing:  # what starts later has to wait, since it is not kept
         batches[i] = held_back(state, f"waiting{i}", batches[i], ctx)
     for i in (*mine, *op.passing):
-        store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i])
+        store_rows(transient if i in op.passing else state, names[i], batches[i], layouts[i], ctx.cut)
     if ctx.memory is not None and state.size() > ctx.memory:
         for i in mine:
             repack(state, names[i], layouts[i], batches[i].columns.schema.names)

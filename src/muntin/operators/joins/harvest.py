@@ -9,7 +9,7 @@ another one each time, so that what is never chosen is known, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,8 +23,9 @@ PARTS = 16
 Parts = Mapping[tuple[int, int], frozenset[int]]
 """By (input whose rows are new, input whose window they meet) the parts that are read; of others all."""
 
-Counts = dict[tuple[int, int, int], tuple[int, int, int]]
-"""By (new input, window, part): rows that looked for partners, rows looked at, partners found."""
+Counts = dict[tuple[int, int, int], tuple[int, int, int, int]]
+"""By (new input, window, part): rows that looked for partners, rows looked at, partners found, rows that would have
+looked if the part had not been left out."""
 
 
 @dataclass
@@ -33,50 +34,86 @@ class Harvest:
 
     chosen: Parts = field(default_factory=dict)
     explored: int | None = None
-    counts: Counts = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
 
     def reading(self, i: int, j: int, starts: NDArray[np.int64]) -> Reading:
         """New rows of input ``i`` with these starts (at least one) look for partners in window ``j``."""
         middle = (int(starts.min()) + int(starts.max())) // 2
-        return Reading(self, (i, j), middle, len(starts))
+        self.readings.append(Reading(self.chosen.get((i, j)), self.explored, (i, j), middle, len(starts)))
+        return self.readings[-1]
+
+    @property
+    def counts(self) -> Counts:
+        """What all looks together gave."""
+        return added(reading.counts() for reading in self.readings)
 
 
 @dataclass
 class Reading:
-    """A look into one window, chunk by chunk."""
+    """A look into one window, chunk by chunk. ``chosen``: None for all parts; ``there``: parts in which there were
+    chunks; ``gave_parts``: by part, rows looked at and partners found."""
 
-    harvest: Harvest
+    chosen: frozenset[int] | None
+    explored: int | None
     way: tuple[int, int]
     middle: int
     origins: int
     part: int = 0
-    seen: set[int] = field(default_factory=set)
+    there: set[int] = field(default_factory=set)
+    gave_parts: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def wants(self, meta: Mapping[str, int]) -> bool:
         """Whether a chunk with these bounds is to be read."""
         self.part = part_of(meta, self.middle)
-        chosen = self.harvest.chosen.get(self.way)
-        return chosen is None or self.part in chosen or self.part == self.harvest.explored
+        self.there.add(self.part)
+        return self._reads(self.part)
 
     def gave(self, looked: int, found: int) -> None:
         """Count what the chunk asked for last gave."""
-        key = (*self.way, self.part)
-        own = self.harvest.counts.get(key, (0, 0, 0))
-        origins = 0 if self.part in self.seen else self.origins
-        self.seen.add(self.part)
-        self.harvest.counts[key] = (own[0] + origins, own[1] + looked, own[2] + found)
+        own = self.gave_parts.get(self.part, (0, 0))
+        self.gave_parts[self.part] = (own[0] + looked, own[1] + found)
 
     def found(self, part: int, many: int) -> None:
         """Count partners that conditions left of what a part gave."""
-        own = self.harvest.counts[(*self.way, part)]
-        self.harvest.counts[(*self.way, part)] = (own[0], own[1], own[2] + many)
+        looked, found = self.gave_parts[part]
+        self.gave_parts[part] = (looked, found + many)
+
+    def counts(self) -> Counts:
+        """By part. One in which there is no chunk counts as looked into where there are some beside it: chunks lie now
+        in one part and now in the next, and what a row finds in a part is a mean over both. Where more is missing, it
+        has not come yet, or went for lack of memory: of that nothing is known."""
+        found: Counts = {}
+        for part in {k for t in self.there for k in (t - 1, t, t + 1) if 0 <= k < PARTS}:
+            if part > max(self.there):
+                continue
+            looked, many = self.gave_parts.get(part, (0, 0))
+            read = self._reads(part)
+            found[*self.way, part] = (self.origins if read else 0, looked, many, 0 if read else self.origins)
+        return found
+
+    def _reads(self, part: int) -> bool:
+        return self.chosen is None or part in self.chosen or part == self.explored
+
+
+def added(many: Iterable[Counts]) -> Counts:
+    """Counts of several looks, or shards, together."""
+    total: Counts = {}
+    for counts in many:
+        for key, new in counts.items():
+            old = total.get(key, (0, 0, 0, 0))
+            total[key] = (old[0] + new[0], old[1] + new[1], old[2] + new[2], old[3] + new[3])
+    return total
 
 
 def part_of(meta: Mapping[str, int], middle: int) -> int:
     """The part of its window that a chunk is in for new rows around ``middle``; rows that never leave are the youngest
-    part, as are those that started after."""
+    part, as are those that started after.
+
+    New rows lie in chunks of panes, too, which are as long as parts: ages of chunks are multiples of that, less or more
+    where a batch cuts a pane. Rounded to the nearest one, the same pane is in the same part.
+    """
     life = meta["max_exp"] - meta["max_start"]
     if meta["max_exp"] >= FOREVER or life <= 0:
         return 0
     age = middle - (meta["min_start"] + meta["max_start"]) // 2
-    return min(PARTS - 1, max(0, age * PARTS // life))
+    return min(PARTS - 1, max(0, (2 * age * PARTS + life) // (2 * life)))

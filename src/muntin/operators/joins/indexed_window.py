@@ -122,9 +122,14 @@ class OpenChunk:
         return mask if mask.any() else None
 
 
-def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout) -> None:
-    """Append rows as a chunk, indexed as the layout says."""
+def store_rows(state: ShardState, structure: str, batch: Batch, layout: Layout, pane: int | None = None) -> None:
+    """Append rows as a chunk, indexed as the layout says; as one of each ``pane`` (microseconds of start), if given."""
     if len(batch) == 0:
+        return
+    if pane is not None:
+        numbers = batch.ts // pane
+        for number in np.unique(numbers):
+            store_rows(state, structure, batch.where(numbers == number), layout)
         return
     rows = timed(batch.columns, batch.ts, batch.exp)
     if batch.sign is not None:

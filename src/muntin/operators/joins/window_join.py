@@ -99,7 +99,7 @@ def window_join(op: WindowJoin, state: ShardState, batches: list[Batch], ctx: Co
     came = batches + spread
     cut_ahead(monitor.each, came, ctx)
     for structure, batch, layout in kept:
-        store_rows(state, structure, batch, layout)
+        store_rows(state, structure, batch, layout, ctx.cut)
     windows = [[OpenChunk(c) for c in state.list(structure)] for structure, _, _ in kept]
     schemas = [b.columns.schema for b in batches]
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])

@@ -7,7 +7,7 @@ away, ``double_sided`` is the one of the two that needs fewer steps. Each says h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -95,9 +95,20 @@ def greedy(
     nothing fits, with increments that add no output too (the printed comparison with 0 would stop before). At most
     (m - 1) sum n steps of m (m - 1) settings. ``watch`` sees each setting that is costed.
     """
-    limit = z * problem.total(problem.full)[0] * _SLACK
     counts = [tuple(0 for _ in sizes) for sizes in problem.full]
-    each = [(0.0, 0.0)] * len(counts)
+    return _filled(problem, z, counts, [(0.0, 0.0)] * len(counts), metric, watch)
+
+
+def _filled(
+    problem: Problem,
+    z: float,
+    counts: list[tuple[int, ...]],
+    each: list[tuple[float, float]],
+    metric: Metric = "delta output per delta cost",
+    watch: Callable[[Counts], None] = lambda c: None,
+) -> Solution:
+    """These counts, of which each direction takes ``each`` (work, output), and all that fits beside them."""
+    limit = z * problem.total(problem.full)[0] * _SLACK
     frozen: set[tuple[int, int]] = set()
     evaluated = steps = 0
     while True:
@@ -148,7 +159,8 @@ def _score(metric: Metric, new: tuple[float, float], old: tuple[float, float]) -
 def greedy_reverse(problem: Problem, z: float) -> Solution:
     """From everything, always away with the part that loses the least output for the work it saves, until it fits.
 
-    A direction that has one part at a hop left loses all of them together.
+    A direction that has one part at a hop left loses all of them together. As the last step may free more than is
+    needed, what then fits comes back (which is not in the document).
     """
     limit = z * problem.total(problem.full)[0] * _SLACK
     counts = list(problem.full)
@@ -166,7 +178,8 @@ def greedy_reverse(problem: Problem, z: float) -> Solution:
         assert best is not None, "with nothing read there is no work"
         _, i, counts[i], each[i] = best
         steps += 1
-    return Solution(tuple(counts), sum(w for w, _ in each), sum(o for _, o in each), evaluated, steps)
+    found = _filled(problem, z, counts, each)
+    return replace(found, evaluated=found.evaluated + evaluated, steps=found.steps + steps)
 
 
 def _decrements(counts: list[tuple[int, ...]]) -> Iterator[tuple[int, tuple[int, ...]]]:
