@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from muntin.core.errors import UnsupportedError
-from muntin.plan.exprs import Agg, Call, Column, Expr, Literal
-from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Node, Output, Project, Scan, walk
+from muntin.plan.exprs import Agg, Call, Column, Expr, Literal, columns_of, conjuncts
+from muntin.plan.nodes import Aggregate, BoundQuery, Filter, Join, Node, Output, Project, Scan, TableScan, walk
 from muntin.plan.windows import Range, Unbounded, Window
 
 FEW = 10
@@ -43,8 +43,8 @@ def scaled(query: BoundQuery) -> BoundQuery:
     """The query with its aggregates as estimates, and their errors behind the columns that it names.
 
     Raises UnsupportedError where no sound estimate is known: other aggregates than SUM, COUNT and AVG of numbers, these
-    within expressions or conditions (HAVING), over joins (whose results are not independent), windows of rows and
-    INTERNAL windows, sub-queries.
+    within expressions or conditions (HAVING), over joins of streams (whose results are not independent) or with tables
+    of which a row may meet several, windows of rows and INTERNAL windows, sub-queries.
     """
     exprs, node = _shown(query.root)
     if isinstance(node, Filter):
@@ -111,9 +111,59 @@ def _weighed(node: Node) -> tuple[Column, Node]:
         case Project(child, exprs):
             weight, below = _weighed(child)
             return weight, replace(node, input=below, exprs=(*exprs, (weight.name, weight)))
+        case Join():
+            return _looked_up(node)
         case Scan(stream, _, _):
             raise refused(f"the window on {stream.name} is none of time alone")
-    raise refused("an aggregate over a join, whose results are not independent, or over another query")
+    raise refused("an aggregate over another query")
+
+
+def _looked_up(node: Join) -> tuple[Column, Node]:
+    """A join in which each row of one stream has at most one result: its results are admitted as independently as its
+    rows are. In any other a row takes all of its results with it, and what these add up to is in no sum here."""
+    own = [k for k, p in enumerate(node.parts) if _streams(p)]
+    if len(own) != 1:
+        raise refused(
+            "in a join of streams a row that is left out takes all its results with it, so that these are not "
+            "independent and no error is known. Shed the join alone, in a query of its own (shed='harvest' or 'drop'), "
+            "and aggregate what it gives, which is then a part"
+        )
+    stream = node.parts[own[0]]
+    tables = [p for p in node.parts if isinstance(p, TableScan)]
+    if len(tables) < len(node.parts) - 1:
+        raise refused("a join with a query over tables, of which a row may meet several results")
+    if (many := _many(tables, conjuncts(node.predicate), set(stream.schema.names))) is not None:
+        raise refused(
+            f"a row may meet several of table {many.table.name}; register it with the key= by which they are joined"
+        )
+    weight, below = _weighed(stream)
+    return weight, replace(node, parts=(*node.parts[: own[0]], below, *node.parts[own[0] + 1 :]))
+
+
+def _many(tables: list[TableScan], conditions: list[Expr], known: set[str]) -> TableScan | None:
+    """A table of which more than one row may fulfil equalities with columns that are known; None if there is none."""
+    left = list(tables)
+    while left:
+        found = next((t for t in left if t.table.key and _said(t, conditions) <= known), None)
+        if found is None:
+            return left[0]
+        left.remove(found)
+        known |= set(found.schema.names)
+    return None
+
+
+def _said(t: TableScan, conditions: list[Expr]) -> set[str]:
+    """The columns that say by equalities what a table's key is; itself where nothing does."""
+    found = set[str]()
+    for key in (f"{t.alias}.{k}" for k in t.table.key):
+        equal = (c.args for c in conditions if isinstance(c, Call) and c.fn == "eq")
+        others = [o for x, y in equal for one, o in ((x, y), (y, x)) if isinstance(one, Column) and one.name == key]
+        found |= {c.name for o in others[:1] for c in columns_of(o)} if others else {key}
+    return found
+
+
+def _streams(node: Node) -> bool:
+    return any(isinstance(n, Scan) for n in walk(node))
 
 
 def _plain(window: Window) -> bool:
