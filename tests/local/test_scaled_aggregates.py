@@ -58,7 +58,7 @@ def tables(number: int, groups: int) -> dict[str, pa.Table]:
     if number not in (0, 4):
         return {}
     keys, at = list(range(groups)), [number * 10 * 1_000_000] * groups
-    t = {"k": keys, "name": [k // 2 + number for k in keys], "w": keys, "__at": at, "__add": [True] * groups}
+    t = {"k": keys, "name": [(k // 2 + number) % groups for k in keys], "w": keys, "__at": at, "__add": [True] * groups}
     u = {"name": keys, "y": [k % 7 for k in keys], "__at": at, "__add": [True] * groups}
     return {"t": pa.table(t)} | ({"u": pa.table(u)} if number == 0 else {})
 
@@ -120,7 +120,7 @@ def test_a_row_that_meets_one_row_of_each_table_is_as_good_as_one_that_meets_non
                 many += 1
                 for n in "nsm":
                     held[n] += abs(e[n] - s[n]) <= s[f"{n}_error"] + 0.5
-    assert many > 150
+    assert many > 100
     for n in "nsm":
         assert 0.91 < held[n] / many < 0.99, n
 
