@@ -55,10 +55,9 @@ def batch(rng: np.random.Generator, number: int, rows: int, groups: int) -> pa.T
 
 def tables(number: int, groups: int) -> dict[str, pa.Table]:
     """Updates of the tables: each key of ``t`` has another row from the fourth batch on."""
-    if number not in (0, 4):
-        return {}
     keys, at = list(range(groups)), [number * 10 * 1_000_000] * groups
-    t = {"k": keys, "name": [(k // 2 + number) % groups for k in keys], "w": keys, "__at": at, "__add": [True] * groups}
+    names = [(k // 2 + (number > 3)) % groups for k in keys]
+    t = {"k": keys, "name": names, "w": keys, "__at": at, "__add": [True] * groups}
     u = {"name": keys, "y": [k % 7 for k in keys], "__at": at, "__add": [True] * groups}
     return {"t": pa.table(t)} | ({"u": pa.table(u)} if number == 0 else {})
 
