@@ -129,7 +129,7 @@ def _looked_up(node: Join) -> tuple[Column, Node]:
             "and aggregate what it gives, which is then a part"
         )
     stream = node.parts[own[0]]
-    tables = [p for p in node.parts if isinstance(p, TableScan)]
+    tables = [t for p in node.parts if (t := _table(p)) is not None]
     if len(tables) < len(node.parts) - 1:
         raise refused("a join with a query over tables, of which a row may meet several results")
     if (many := _many(tables, conjuncts(node.predicate), set(stream.schema.names))) is not None:
@@ -138,6 +138,18 @@ def _looked_up(node: Join) -> tuple[Column, Node]:
         )
     weight, below = _weighed(stream)
     return weight, replace(node, parts=(*node.parts[: own[0]], below, *node.parts[own[0] + 1 :]))
+
+
+def _table(node: Node) -> TableScan | None:
+    """The table of which a node has some rows and columns, by their names."""
+    match node:
+        case TableScan():
+            return node
+        case Filter(child, _):
+            return _table(child)
+        case Project(child, exprs) if all(isinstance(e, Column) and e.name == name for name, e in exprs):
+            return _table(child)
+    return None
 
 
 def _many(tables: list[TableScan], conditions: list[Expr], known: set[str]) -> TableScan | None:
