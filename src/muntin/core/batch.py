@@ -54,10 +54,12 @@ class Batch:
         return self.take(np.argsort(self.ts, kind="stable"))
 
     def with_columns(self, columns: pa.RecordBatch) -> Batch:
+        """Other columns (as many rows) under the same times and signs."""
         return Batch(columns, self.ts, self.exp, self.sign, self.last)
 
     @staticmethod
     def empty(schema: pa.Schema, signed: bool = False) -> Batch:
+        """No rows."""
         none = np.empty(0, np.int64)
         return Batch(_empty(schema), none, none, np.empty(0, np.int8) if signed else None)
 

@@ -36,6 +36,7 @@ class Schema:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
         return tuple(f.name for f in self.fields)
 
     def get(self, name: str) -> Field | None:
@@ -52,4 +53,5 @@ class Schema:
 
     @staticmethod
     def of(**types: pa.DataType) -> Schema:
+        """A schema of names and Arrow types."""
         return Schema(tuple(Field(n, t) for n, t in types.items()))

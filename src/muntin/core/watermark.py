@@ -106,6 +106,7 @@ class SourceClock:
         return self.idle_after is not None and self.last_row_at != NEVER and now - self.last_row_at >= self.idle_after
 
     def to_json(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it; its keyword arguments make it again."""
         return dict(vars(self))
 
 

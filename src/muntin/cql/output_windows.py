@@ -64,7 +64,7 @@ def streamed(ctx: Context, tree: exp.Expr, wstream: bool, relation: Relation) ->
 
 def _check_windowable(ctx: Context, tree: exp.Expr, node: Node, wstream: bool) -> None:
     place, explicit = ctx.at(tree), "Istream(SELECT ...), to take the stream of its insertions"
-    odd = next((what for n in within(node) if (what := lasting(n)) is not None), None)
+    odd = next((what for n in within(node) if (what := undone_by_deletions(n)) is not None), None)
     if odd is not None:
         raise place.error(
             f"the results of {odd} cannot have a window: results that no longer hold would stay in it. Write {explicit}"
@@ -79,7 +79,7 @@ def _check_windowable(ctx: Context, tree: exp.Expr, node: Node, wstream: bool) -
         )
 
 
-def lasting(node: Node) -> str | None:
+def undone_by_deletions(node: Node) -> str | None:
     """What makes the node need deletions to be right (thesis 3.3.2): DISTINCT or negation, by name; None for others."""
     match node:
         case Distinct():
@@ -101,7 +101,7 @@ def lasting(node: Node) -> str | None:
 def check_internal(ctx: Context, tree: exp.Expr, root: Node) -> None:
     """Raise when an INTERNAL window is below DISTINCT or negation, or what else takes results back."""
     for node in walk(root):
-        what = lasting(node) or _replacing(node)
+        what = undone_by_deletions(node) or _replacing(node)
         if what is not None and has_internal(node):
             raise ctx.at(internal_spec(tree) or tree).error(
                 f"INTERNAL cannot be used below {what}: its results must leave when they no longer hold. "
@@ -110,7 +110,7 @@ def check_internal(ctx: Context, tree: exp.Expr, root: Node) -> None:
 
 
 def _replacing(node: Node) -> str | None:
-    """What takes results back, beside ``lasting``, while the windows stand still."""
+    """What takes results back, beside ``undone_by_deletions``, while the windows stand still."""
     match node:
         case Apply():
             return "a scalar sub-query"

@@ -146,6 +146,7 @@ class SubQueries:
         self._semi(found, item.item, item.anti)
 
     def queries_alias(self, item: exp.Expr) -> str:
+        """What a sub-query in FROM is called, by itself where it has no alias."""
         return str(item.alias or item.name or "q")
 
     def scalar(self, node: exp.Expr) -> Expr:

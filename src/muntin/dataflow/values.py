@@ -88,9 +88,11 @@ class Names:
         self._at = {n: column_name(i) for i, n in enumerate(names)}
 
     def column(self, name: str) -> str:
+        """The operator's name of a column."""
         return self._at[name]
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The operator's names of columns."""
         return tuple(self._at[n] for n in names)
 
     def expr(self, e: Expr) -> Expr:

@@ -177,18 +177,23 @@ class Catalog:
     scalars: tuple[ScalarFunction, ...] = ()
 
     def stream(self, name: str) -> Stream | None:
+        """The stream of that name, or None."""
         return next((s for s in self.streams if s.name.lower() == name.lower()), None)
 
     def table(self, name: str) -> Table | None:
+        """The table of that name, or None."""
         return next((t for t in self.tables if t.name.lower() == name.lower()), None)
 
     def view(self, name: str) -> View | None:
+        """The view of that name, or None."""
         return next((v for v in self.views if v.name.lower() == name.lower()), None)
 
     def function(self, name: str) -> AggregateFunction | None:
+        """The user-defined aggregate of that name, or None."""
         return next((f for f in self.functions if f.name.lower() == name.lower()), None)
 
     def scalar(self, name: str) -> ScalarFunction | None:
+        """The user's scalar function of that name, or None."""
         return next((f for f in self.scalars if f.name.lower() == name.lower()), None)
 
     def with_view(self, name: str, text: str) -> Catalog:

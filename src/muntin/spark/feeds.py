@@ -88,9 +88,11 @@ class Places:
     of: dict[str | Expr, int]
 
     def texts(self) -> Iterator[tuple[int, str]]:
+        """(place, text) of what the JVM computes."""
         return ((place, e) for e, place in self.of.items() if isinstance(e, str))
 
     def computed(self) -> Iterator[tuple[int, Expr]]:
+        """(place, expression) of what the packer computes."""
         return ((place, e) for e, place in self.of.items() if not isinstance(e, str))
 
 

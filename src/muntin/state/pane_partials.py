@@ -51,10 +51,12 @@ class Layout:
     parts: tuple[str, ...]
 
     def to_text(self) -> str:
+        """As a head of the state keeps it."""
         return json.dumps([self.grid, self.base, list(self.predicates), list(self.parts)])
 
     @staticmethod
     def of_text(text: str) -> Layout:
+        """The layout that ``to_text`` wrote."""
         grid, base, predicates, parts = json.loads(text)
         return Layout(grid, base, tuple(predicates), tuple(parts))
 

@@ -43,6 +43,7 @@ class Base:
         """What names of columns that only the lowering has begin with, and none of the query's."""
 
     def fresh(self, stem: str) -> str:
+        """A column name that no other has."""
         self.counter += 1
         return f"{self.mark}{stem}{self.counter}"
 
@@ -51,6 +52,8 @@ class Base:
         raise NotImplementedError
 
     def materialize(self, value: Placed, emit: str, ticks: Ticks | None, marks: Sequence[Placed]) -> Placed:
+        """The rows as changes or snapshots (``emit``), at evaluation instants or, without ``ticks``, whenever they
+        change."""
         op = Materialize(emit, ticks)  # type: ignore[arg-type]
         return self.build.apply(op, [value, *marks], value.schema, emit == "changes")
 
@@ -66,6 +69,7 @@ class Base:
         return self.build.apply(Rewind(Unbounded(), meaning_of(self.query.options)), [here], here.schema, False)
 
     def with_columns(self, part: Value, terms: Sequence[Expr]) -> tuple[Value, tuple[str, ...]]:
+        """A value in which each term is a column, and the names of these columns."""
         extra = {t: self.fresh("key") for t in terms if not isinstance(t, Column)}
         if extra:
             part = self.build.project(part, (*all_columns(part), *((n, e) for e, n in extra.items())))
@@ -74,6 +78,8 @@ class Base:
     def window_join(
         self, parts: list[Value], keys: list[tuple[str, ...]], null_safe: bool = False, split: bool = False
     ) -> Placed:
+        """An equality join on one key column or more of each part; ``null_safe``: NULL equals NULL; ``split``: rows of
+        hot keys may go to all shards."""
         here = self.build.colocate(parts, keys, split)
         schema = Schema(tuple(f for p in here for f in p.schema))
         signed = any(p.signed for p in here)

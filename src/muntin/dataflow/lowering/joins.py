@@ -95,6 +95,8 @@ class Joins(Base):
     def as_of(
         self, value: Value, relation: Value, conditions: list[Expr], outer: bool = False, own_time: bool = False
     ) -> tuple[Value, list[Expr]]:
+        """Rows beside a non-retroactive relation as it is when they come to be, and the conditions that are left over.
+        ``outer``: rows without a partner stay, with NULLs; ``own_time``: as of the rows' own event time."""
         mine, theirs = set(value.schema.names), set(relation.schema.names)
         own = [c for c in conditions if names_of(c) <= theirs]
         relation = self.build.filter(relation, conjunction(own))

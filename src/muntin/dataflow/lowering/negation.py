@@ -42,6 +42,7 @@ class Negation(Aggregates):
     """Rows with, without, or beside their partners, as merges of weighted rows."""
 
     def semi_join(self, node: SemiJoin, ticks: Ticks | None, external: bool = False) -> Value:
+        """EXISTS, IN and their negations: the left rows that have a partner, or the others."""
         left, right = self.visit(node.left, ticks, external), self.visit(node.right, ticks, external)
         if node.null_aware is not None:
             return self._not_in(left, right, node)
@@ -107,6 +108,7 @@ class Negation(Aggregates):
         return here, matched
 
     def outer_join(self, node: OuterJoin, ticks: Ticks | None) -> Value:
+        """The join, and the rows without a partner beside NULLs."""
         if is_nrr(node.right) and node.side == "left":
             return self._outer_as_of(node.left, node.right, node, ticks)
         if is_nrr(node.left) and node.side == "right":
@@ -147,6 +149,7 @@ class Negation(Aggregates):
         return self.build.project(alone, padded)
 
     def set_op(self, node: SetOp, ticks: Ticks | None, external: bool = False) -> Value:
+        """UNION, INTERSECT and EXCEPT, by how often each row is on either side."""
         left, right = self.visit(node.left, ticks, external), self.visit(node.right, ticks, external)
         right = self.build.project(
             right, tuple((a.name, Column(b.name, b.type)) for a, b in zip(left.schema, right.schema, strict=True))
@@ -172,6 +175,7 @@ class Negation(Aggregates):
         return replace(self.build.apply(Net(), [rows], rows.schema, True), endless=True)
 
     def apply(self, node: Apply, ticks: Ticks | None) -> Value:
+        """Aggregates of a correlated sub-query beside each left row."""
         left, right = self.visit(node.left, ticks), self.visit(node.right, ticks)
         mine = set(left.schema.names)
         used = tuple(dict.fromkeys(c.name for c in columns_of(node.predicate) if c.name in mine))

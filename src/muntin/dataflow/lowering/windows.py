@@ -69,6 +69,8 @@ class Windows(Negation):
     def rows_window(
         self, value: Value, window: Rows, prefix: str, ticks: Ticks | None, order_by: str | None = None
     ) -> Placed:
+        """The last rows (of each partition). ``prefix``: what names of the window's columns begin with; ``order_by``:
+        the column that orders rows of one instant."""
         by = tuple(prefix + b for b in window.by)
         (here,) = self.build.colocate([value], [by])
         by_value = not isinstance(value, Loose)  # results of a query

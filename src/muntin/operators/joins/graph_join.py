@@ -199,6 +199,7 @@ class Hop:
 
     @property
     def window(self) -> list[OpenChunk]:
+        """The chunks of the window that is entered."""
         return self.task.windows[self.way.input]
 
     def blocks(self, partial: Partial) -> Iterator[Partial]:

@@ -66,6 +66,7 @@ class OpenChunk:
 
     @property
     def rows(self) -> pa.RecordBatch:
+        """All rows of the chunk, loaded when they are first asked for."""
         if self._rows is None:
             self._rows = self._chunk.load()
         return self._rows
@@ -86,6 +87,7 @@ class OpenChunk:
         return HASH + _suffix(index) in self.rows.schema.names
 
     def directory(self, index: int = 0) -> NDArray[np.int32]:
+        """Where each bucket of an index begins."""
         return _int32s(self.rows, DIRECTORY + _suffix(index))
 
     def row_numbers(self, index: int, found: NDArray[np.integer]) -> Ints:
