@@ -15,7 +15,7 @@ from muntin.dataflow.planner import plan_query
 from muntin.engine.clocks import Times
 from muntin.plan.catalog import Catalog, Stream
 from muntin.spark.metrics import add_up, combine, count_marks
-from muntin.spark.run import check_tau
+from muntin.spark.triggers import check_tau
 
 NOW = 1_796_000_000 * SECOND
 

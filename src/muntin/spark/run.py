@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.console.watched import Seen, Standing
 from muntin.core.errors import ConfigError, InternalError
-from muntin.cql.durations import format_duration, parse_duration
 from muntin.dataflow.explain import Form
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
@@ -37,7 +35,7 @@ from muntin.spark.load import overload_of, traffic_of
 from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, report_to_log
 from muntin.spark.newest import newest_rows
 from muntin.spark.outlets import discard, publish
-from muntin.spark.overload import Overload, harvest_counts, interval_of
+from muntin.spark.overload import Overload, harvest_counts
 from muntin.spark.pipeline import build
 from muntin.spark.prepare import Job, Prepared, StandingQuery, prepare, with_query, without_query
 from muntin.spark.readers import wait_for_readers
@@ -45,6 +43,7 @@ from muntin.spark.run_meter import meter_of
 from muntin.spark.sight import describe, levels_text, observed, query_name
 from muntin.spark.sinks import Sink
 from muntin.spark.spec import PipelineSpec
+from muntin.spark.triggers import check_tau, interval, seconds_between, trigger_of
 from muntin.spark.turns import BatchTurns
 from muntin.spark.types import struct_of
 
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
     from muntin.console.server import Console
 
 log = logging.getLogger("muntin")
-
-_INTERVAL = re.compile(r"\d+\s*[a-zA-Z]+")
 
 
 def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
@@ -72,53 +69,6 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     run = Run(made, trigger, None if job.budget is None else Budget(job.budget, job.partitions))
     run.begin(made)
     return run
-
-
-def trigger_of(text: str | None) -> dict[str, Any]:
-    """Arguments for Spark's ``trigger``: none (as fast as possible), ``available_now``, or as ``10 seconds``."""
-    if text is None:
-        return {}
-    if text.lower().replace(" ", "_") in ("available_now", "availablenow"):
-        return {"availableNow": True}
-    if _INTERVAL.fullmatch(text.strip()):
-        return {"processingTime": text.strip()}
-    raise ConfigError(f'trigger {text!r} is not known; use "available_now", an interval as "10 seconds", or none')
-
-
-def check_tau(trigger: str | None, tau: int | None) -> None:
-    """Raises ConfigError for a trigger whose interval is longer than ``tau`` (Golab & Ozsu 2003, 3: results are
-    recomputed at least every tau)."""
-    interval = trigger_of(trigger).get("processingTime")
-    if interval is None or tau is None:
-        return
-    try:
-        span = parse_duration(interval)
-    except ValueError as e:
-        raise ConfigError(f"trigger {trigger!r}: {e}") from None
-    if span > tau:
-        raise ConfigError(
-            f"trigger {trigger!r} is longer than tau, {format_duration(tau).lower()}: rows would wait longer than a "
-            "result may be old; shorten the trigger, leave it out (as fast as possible), or allow a longer tau"
-        )
-
-
-def seconds_between(trigger: str | None) -> float:
-    """From trigger to trigger; 0 where they come as fast as possible."""
-    given = trigger_of(trigger).get("processingTime")
-    try:
-        return 0.0 if given is None else parse_duration(given) / 1e6
-    except ValueError:  # Spark may know it
-        return 0.0
-
-
-def interval(trigger: str | None, job: Job) -> float | None:
-    """Seconds that a batch may take before input is left out; None where none may be. Raises ConfigError where a query
-    allows it and nothing says how long that is."""
-    given = trigger_of(trigger)
-    if not job.sheds:
-        return None
-    every = given.get("processingTime")
-    return interval_of(None if every is None else parse_duration(every), job.tau, "availableNow" in given)
 
 
 @dataclass(repr=False)
