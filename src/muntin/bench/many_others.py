@@ -10,9 +10,11 @@ whose results are counted and dropped on the workers.
 from __future__ import annotations
 
 import csv
+import logging
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,7 @@ class _Timed:
 def run(engines: Sequence[str], say: Say) -> list[ManyRecord]:
     """One query and ten by each engine (``spark``, ``flink``), of each case; Muntin's beside Spark's."""
     found: list[ManyRecord] = []
-    with tempfile.TemporaryDirectory(prefix="muntin-many-") as name:
+    with tempfile.TemporaryDirectory(prefix="muntin-many-") as name, _spark_of(engines):
         folder = Path(name)
         if "spark" in engines:
             found += on_spark(AGGREGATES, folder, say)
@@ -75,6 +77,26 @@ def run(engines: Sequence[str], say: Say) -> list[ManyRecord]:
         for engine in engines:
             found += _joins(engine, folder, say)
     return found
+
+
+@contextmanager
+def _spark_of(engines: Sequence[str]) -> Iterator[None]:
+    """Spark, if it takes part, is stopped at the end. What it and Muntin say of single queries is left out: it would be
+    hundreds of lines."""
+    if "spark" not in engines:
+        yield
+        return
+    from muntin.session import local_spark
+
+    spark, log = local_spark(cores="2", memory="4g"), logging.getLogger("muntin")
+    level = log.level
+    spark.sparkContext.setLogLevel("ERROR")
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        spark.stop()
 
 
 def _aggregates(engine: str, folder: Path, say: Say) -> list[ManyRecord]:
