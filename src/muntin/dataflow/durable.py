@@ -24,6 +24,7 @@ from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.slices import with_schedule
+from muntin.dataflow.sharing.value_costs import settled_by_cost
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
@@ -98,18 +99,18 @@ class DurablePlan:
     vertices: Mapping[str, DurableVertex] = field(default_factory=dict)
     queries: Mapping[str, DurableQuery] = field(default_factory=dict)
 
-
     def readable(self) -> Iterator[QueryPlan]:
         """The plans of its queries; of another release's, those that this one can read."""
         yield from self.named.values()
 
     @cached_property
     def named(self) -> Mapping[str, QueryPlan]:
-        """The same by name."""
+        """The same by name, in the form in which their state is kept."""
         found = {}
         for name, query in self.queries.items():
             with suppress(StoreError):
-                found[name] = decode(query.plan)
+                plan = decode(query.plan)
+                found[name] = replace(plan, sharing=_forms(plan, self))
         return found
 
     def begun(self, batch: int, at: int, watermarks: Mapping[str, int]) -> DurablePlan:
@@ -221,7 +222,8 @@ def take_up(
             if new := _new(plans[name], there):
                 notes[name] = _begun(new, plans[name], start, name in before.queries)
     notes = {n: notes[n] for n in plans if notes.get(n)}
-    plans = {name: replace(plan, sharing=_forms(plan, before)) for name, plan in plans.items()}
+    kept = [replace(plan, sharing=_forms(plan, before)) for plan in plans.values()]
+    plans = dict(zip(plans, settled_by_cost(kept, known or Statistics()), strict=True))
     return TakenUp(plans, _durable(plans, asked, before, places, start, version, statistics), notes)
 
 

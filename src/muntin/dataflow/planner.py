@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.value_costs import settled_by_cost
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.optimizer import optimize, settled
 from muntin.optimizer.statistics import Statistics
@@ -28,13 +29,14 @@ def optimized(query: BoundQuery, known: Statistics | None = None) -> BoundQuery:
 
 def plan_queries(queries: Iterable[BoundQuery], schedule: str | None = None) -> list[QueryPlan]:
     """The plans of queries that run together: what several share is laid out as the first one asks, joins that differ
-    in their windows and selections alone are one where that costs less. ``schedule``: policy by which those are done
-    slice by slice (None: whole).
+    in their windows and selections alone are one where that costs less, and aggregates over values read counts
+    together where that does. ``schedule``: policy by which those joins are done slice by slice (None: whole).
 
     Raises UnsupportedError for what this version cannot run.
     """
-    places = Places()
-    return share_window_joins([plan_query(q, places) for q in queries], places, Statistics(), schedule=schedule)
+    places, known = Places(), Statistics()
+    plans = share_window_joins([plan_query(q, places) for q in queries], places, known, schedule=schedule)
+    return settled_by_cost(plans, known)
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

@@ -15,6 +15,7 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange, check_on_change
 from muntin.dataflow.explain import Form
 from muntin.dataflow.sharing.rules import shared_graph
+from muntin.dataflow.sharing.value_costs import settled_by_cost
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.local.history import fill
 from muntin.local.one_time import Isolation, OneTimeAnswer
@@ -141,8 +142,8 @@ class Session(Registry):
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
             plans = [q.plan(places) for q in self.queries.values()]
-            graph = shared_graph(share_window_joins(plans, places, Statistics(), schedule=self.schedule))
-            return explain_graph(form, graph, tuple(self.queries))
+            joined = share_window_joins(plans, places, Statistics(), schedule=self.schedule)
+            return explain_graph(form, shared_graph(settled_by_cost(joined, Statistics())), tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 
