@@ -282,6 +282,6 @@ def report_to_log(metrics: RunMetrics, plans: Mapping[str, QueryPlan] | None = N
             f" (held back by {m.held_by})" if m.held_by else "", m.lag,
             "".join(f", bad updates of {table} {n}" for table, n in m.bad_updates.items())
             + (f", not admitted {m.shed}" if m.shed else "")
-            + (f": answers are not exact, about {shared(m.share, m.share_error)}" if m.shed or m.share < 1 else ""),
+            + (f": not exact, about {shared(m.share, m.share_error)} of the answer" if m.shed or m.share < 1 else ""),
         )  # fmt: skip
     log.info("batch %d: rows so far %d, state bytes written %d", metrics.batch, metrics.rows, metrics.state_bytes)
