@@ -30,7 +30,7 @@ from muntin.spark.overload import HarvestedJoin, Overload, Policy, Traffic
 COLUMNS = Schema.of(ts=pa.timestamp("us", "UTC"), n=pa.int64(), x=pa.float64())
 STREAMS = Catalog(tuple(Stream(n, COLUMNS, "ts", order=i) for i, n in enumerate("lr")))
 SCANS = (Scanned("l", WINDOW), Scanned("r", WINDOW))
-INTERVAL, FIXED, RATE = 3.0, 0.3, 100
+INTERVAL, FIXED, RATE = 3.0, 0.3, 80
 """Seconds from batch to batch, and of one without rows; rows a second of each stream."""
 
 
@@ -80,15 +80,15 @@ def told(batches: list[Batch]) -> Given:
     return sum((b.given for b in batches), Given())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_share_that_is_told_is_that_which_is_given(tmp_path: Path, seed: int) -> None:
-    settled = simulated(tmp_path, 3.0, 60, seed)[30:]
+    settled = simulated(tmp_path, 3.0, 50, seed)[30:]
     assert share(settled) > 0.6, "a ninth of the work finds most partners"
     assert told(settled).share == pytest.approx(share(settled), abs=0.06)
     assert abs(told(settled).share - share(settled)) <= told(settled).share_error < 0.3
 
 
 def test_a_join_that_has_time_tells_that_it_gave_all(tmp_path: Path) -> None:
-    ran = simulated(tmp_path, 0.7, 25, 1)
+    ran = simulated(tmp_path, 0.7, 15, 1)
     assert all(b.results == b.exact for b in ran)
     assert told(ran) == Given(sum(b.exact for b in ran), sum(b.exact for b in ran), 0.0)
