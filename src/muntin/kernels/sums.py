@@ -217,6 +217,18 @@ def _round(limbs, g, offset, work):  # type: ignore[no-untyped-def]
     return _nearest(bits, below, exponent, negative)
 
 
+@kernel(nb.float64(MI64x2, nb.int64, nb.int64, MI64, nb.int64, nb.int64, nb.int64), cache=True)
+def _double(limbs, g, offset, work, nans, infinities, negative_infinities):  # type: ignore[no-untyped-def]
+    """The double nearest to the group's sum, by how many NaNs and infinities of either sign are among its values."""
+    if nans > 0 or (infinities > 0 and negative_infinities > 0):
+        return np.nan
+    if infinities > 0:
+        return np.inf
+    if negative_infinities > 0:
+        return -np.inf
+    return _round(limbs, g, offset, work)
+
+
 @kernel(
     nb.void(I64, I8, B1, F64, I64, I64, MI64x2, nb.int64, MI64x2, I64, MF64, MF64, MI64),
     cache=True,
@@ -254,20 +266,13 @@ def sum_float(  # type: ignore[no-untyped-def]
         while e < em_end[k]:
             g = em_group[e]
             out_count[e] = counts[g, 0]
-            if counts[g, 1] > 0 or (counts[g, 2] > 0 and counts[g, 3] > 0):
-                out[e] = np.nan
-            elif counts[g, 2] > 0:
-                out[e] = np.inf
-            elif counts[g, 3] > 0:
-                out[e] = -np.inf
-            else:
-                out[e] = _round(limbs, g, offset, work)
-                if len(rest) > 0:
-                    rest[e] = 0.0
-                    if np.isfinite(out[e]) and out[e] != 0.0:
-                        _accumulate(limbs, g, offset, out[e], -1)
-                        rest[e] = _round(limbs, g, offset, work)
-                        _accumulate(limbs, g, offset, out[e], 1)
+            out[e] = _double(limbs, g, offset, work, counts[g, 1], counts[g, 2], counts[g, 3])
+            if len(rest) > 0:
+                rest[e] = 0.0
+                if np.isfinite(out[e]) and out[e] != 0.0:
+                    _accumulate(limbs, g, offset, out[e], -1)
+                    rest[e] = _round(limbs, g, offset, work)
+                    _accumulate(limbs, g, offset, out[e], 1)
             e += 1
     for g in range(limbs.shape[0]):
         _carry(limbs, g)

@@ -12,7 +12,7 @@ import numpy as np
 
 from muntin.kernels.index import _first_above
 from muntin.kernels.lazy import kernel
-from muntin.kernels.sums import _accumulate, _carry, _round
+from muntin.kernels.sums import _accumulate, _carry, _double
 from muntin.kernels.types import B1, F64, I64, MF64, MI64, MI64x2
 
 _I64x2 = nb.types.Array(nb.int64, 2, "C", readonly=True)
@@ -326,11 +326,4 @@ def round_doubles(limbs, offset, odd, out):  # type: ignore[no-untyped-def]
     """The doubles nearest to sums in limbs, by the NaNs and infinities among them (changes the limbs' form)."""
     work = np.empty(limbs.shape[1] + 1, np.int64)
     for i in range(len(out)):
-        if odd[i, 0] > 0 or (odd[i, 1] > 0 and odd[i, 2] > 0):
-            out[i] = np.nan
-        elif odd[i, 1] > 0:
-            out[i] = np.inf
-        elif odd[i, 2] > 0:
-            out[i] = -np.inf
-        else:
-            out[i] = _round(limbs, i, offset, work)
+        out[i] = _double(limbs, i, offset, work, odd[i, 0], odd[i, 1], odd[i, 2])
