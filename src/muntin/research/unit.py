@@ -14,8 +14,3 @@ Where a cost formula predicts a part of the work (G1, G4 to G10: tuples that inn
 that part. Other units (tuples looked at, comparisons of attributes, accesses without comparisons of time, processor
 time) are in the records' ``figures`` and decide nothing.
 """
-
-from __future__ import annotations
-
-OPERATIONS = "operations"
-"""Its name on axes and in records."""

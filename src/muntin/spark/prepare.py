@@ -136,15 +136,7 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     for name, plan in taken.plans.items():
         _check_exact(name, plan, taken.since, found.next_batch)
     job = replace(job, queries=with_key(taken.plans, found.path))
-    spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
-    homes = {id: v.level for id, v in before.vertices.items()} if before else {}
-    spec = replace(
-        with_store(spec, found.store), plain=False,
-        resumed=Resumed(found.next_batch, taken.since, homes), budgeted=job.budget is not None,
-        sheds=job.sheds,
-    )  # fmt: skip
-    if job.late is not None:
-        spec = with_late(spec, job.frames, job.rows)
+    spec, plans = _planned(job, found, before, taken)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
     if filled is not None and filled.cells:
@@ -153,6 +145,20 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     return Prepared(job, spec, plans, found, store, by_spark, taken)
+
+
+def _planned(
+    job: Job, found: Checkpoint, before: DurablePlan | None, taken: TakenUp
+) -> tuple[PipelineSpec, list[StreamPlan]]:
+    """The pipeline of the plans taken up, over the checkpoint's store."""
+    spec, plans = plan_pipeline(job.streams, job.queries, job.shards, job.partitions)
+    homes = {id: v.level for id, v in before.vertices.items()} if before else {}
+    spec = replace(
+        with_store(spec, found.store), plain=False,
+        resumed=Resumed(found.next_batch, taken.since, homes), budgeted=job.budget is not None,
+        sheds=job.sheds,
+    )  # fmt: skip
+    return (spec if job.late is None else with_late(spec, job.frames, job.rows)), plans
 
 
 def _check_nobody_waits(job: Job, before: DurablePlan, waiting: Collection[str]) -> None:
