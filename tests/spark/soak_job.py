@@ -60,7 +60,7 @@ def main(where: Path, seconds: float) -> None:
                 last = progress["batchId"]
                 line = {"batch": last, "ms": progress["durationMs"].get("triggerExecution"), "lag": run.metrics().lag}
                 if time.monotonic() > collect:
-                    line["heap"], collect = live_heap(spark), time.monotonic() + 4
+                    line["heap"], collect = live_heap(spark), time.monotonic() + 2
                 out.write(json.dumps(line) + "\n")
     run.stop()
     (where / "end").write_text(json.dumps({"results": run.metrics().results, "batches": run.metrics().batches}))

@@ -15,7 +15,7 @@ import muntin
 from muntin.core.errors import ConfigError
 from muntin.session import Session
 
-pytestmark = [pytest.mark.spark, pytest.mark.any_spark]
+pytestmark = pytest.mark.spark
 
 
 @muntin.function(returns="BIGINT", arguments=["BIGINT"])
@@ -61,6 +61,7 @@ def test_a_live_run_with_a_restart_gives_what_one_process_does(
         other.start(str(tmp_path / "cp"), "available_now")
 
 
+@pytest.mark.any_spark
 def test_a_replay_is_as_in_one_process_and_errors_name_the_function(spark: Any, feed: Callable[[str], Feed]) -> None:
     source = feed("s").put(*(events(i, 20 * i, 20, 120) for i in range(2)))
     session = _session(spark, source.replay())
