@@ -64,7 +64,8 @@ def full_problem(load: Workload, rate: float | None = None, shares: Sequence[flo
     """The join at a rate, its windows read whole, with the pairs' own selectivities."""
     lam = load.rate if rate is None else rate
     sigma = load.selectivity()
-    orders = low_selectivity_first([[float(f"{s:.1e}") for s in row] for row in sigma])  # drawn, so equal to 2 digits
+    drawn = [[float(f"{s:.1e}") for s in row] for row in sigma]  # so equal to 2 digits
+    orders = load.orders or low_selectivity_first(drawn)
     x = shares or (1.0,) * load.m
     rates = tuple(lam * s for s in x)
     selectivity = tuple(tuple(sigma[i][w] for w in order) for i, order in enumerate(orders))

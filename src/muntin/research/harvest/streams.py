@@ -21,7 +21,7 @@ def _selectivity(load: Workload) -> tuple[tuple[float, ...], ...]:
 @dataclass(frozen=True)
 class Workload:
     """``rate``: tuples a second of each stream; ``steps``: (from second, rate) that follow it. ``whole``: values are
-    rounded down, for an equi-join."""
+    rounded down, for an equi-join. ``orders``: of each direction, instead of low selectivity first."""
 
     rate: float
     kappa: tuple[float, ...] = (2.0, 2.0, 50.0)
@@ -35,6 +35,7 @@ class Workload:
     steps: tuple[tuple[float, float], ...] = ()
     whole: bool = False
     seed: int = 1
+    orders: tuple[tuple[int, ...], ...] = ()
 
     @property
     def m(self) -> int:
