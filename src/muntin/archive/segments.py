@@ -6,6 +6,7 @@ and have blocks of their own.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -13,12 +14,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from muntin.archive.manifest import DATA, Design, directory_schema
 from muntin.archive.wanted import VALUE, instants, kinds
 from muntin.core.errors import StoreError
+from muntin.state.faults import fault
 from muntin.state.files import ArrowFiles, LocalFiles, reading
 
 Files = LocalFiles | ArrowFiles
@@ -40,11 +43,20 @@ def write_segment(files: Files, design: Design, layout: int, cell: int, rows: pa
     meta = pq.read_metadata(pa.BufferReader(data))
     sizes = [_bytes(meta.row_group(i)) for i in range(meta.num_row_groups)]
     files.put(f"{DATA}/{name}", [data])
+    fault("archive:segment")
     return [
         {"layout": layout, "cell": cell, "file": name, "block": i, "bytes": sizes[i]}
         | _described(design, ordered.slice(start, end - start))
         for i, (start, end) in enumerate(cuts)
     ]
+
+
+def exists(files: Files, name: str) -> bool:
+    """Whether a data file is there."""
+    where = files.where(f"{DATA}/{name}")
+    if isinstance(files, LocalFiles):
+        return os.path.exists(where)
+    return bool(files.fs.get_file_info(where).type == pafs.FileType.File)
 
 
 def _cuts(kind: NDArray[np.int8], size: int) -> Iterator[tuple[int, int]]:

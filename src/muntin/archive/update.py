@@ -7,6 +7,7 @@ thesis' meta-index over time ranges; with lifetimes that vary they are ``G + E -
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -39,6 +40,16 @@ class Changes:
     expired: int = 0
     read: int = 0
 
+    def add(self, other: Changes) -> None:
+        """Take in what was done elsewhere."""
+        self.kept += other.kept
+        self.entries += other.entries
+        self.touched |= other.touched
+        self.rewritten |= other.rewritten
+        self.inserted += other.inserted
+        self.expired += other.expired
+        self.read += other.read
+
     def directory(self) -> pa.Table:
         """The directory after the update."""
         new = directory_of(self.entries, self.design.schema.field(self.design.key).type)
@@ -67,33 +78,57 @@ def advance(
 ) -> Changes:
     """The update at ``boundary``, the one before it at ``before``: insert what waits in the buffer and the ``fresh``
     rows, take away what has expired. Cost: the sub-indices that change, one after the other in memory."""
-    changes = Changes(design)
-    waiting = numbers(blocks, "cell") == BUFFER
-    fresh = pa.concat_tables([load(files, blocks.filter(pa.array(waiting)), design), fresh])
-    changes.read += int(numbers(blocks.filter(pa.array(waiting)), "bytes").sum())
-    time, exp = instants(fresh.column(design.time)), instants(fresh.column(design.expiry))
-    due = time <= boundary
-    changes.expired += int((due & (exp <= boundary)).sum())
-    live = due & (exp > boundary)
-    inserts = split(design, fresh.filter(pa.array(live)), before)
-    changes.inserted = int(live.sum())
-    changes.entries += write_segment(files, design, 0, BUFFER, fresh.filter(pa.array(~due)))
-    indexed = blocks.filter(pa.array(~waiting))
-    where, least = places(indexed), numbers(indexed, "min_exp")
-    expiring = set(where[least <= boundary].tolist())
-    new = {_number(len(design.layouts) - 1, cell) for cell in inserts}
-    for number in sorted(expiring | new):
-        at = (number >> 32, number & 0xFFFFFFFF)
-        part = indexed.filter(pa.array(where == number))
-        arriving = inserts.get(at[1]) if at[0] == len(design.layouts) - 1 else None
-        _change(files, changes, at, part, arriving, boundary)
-    untouched = ~np.isin(where, sorted(expiring | new))
-    changes.kept.append(indexed.filter(pa.array(untouched)))
+    waiting = blocks.filter(pa.array(numbers(blocks, "cell") == BUFFER))
+    came = arrivals(design, pa.concat_tables([load(files, waiting, design), fresh]), before, boundary)
+    changes = of_buffer(files, design, came, waiting)
+    chosen, untouched = touched(design, blocks, came.cells, boundary)
+    for at, own in chosen:
+        change(files, changes, at, own, came.to(design, at), boundary)
+    changes.kept.append(untouched)
     return changes
 
 
-def _number(layout: int, cell: int) -> int:
-    return layout * (1 << 32) + cell
+@dataclass(frozen=True)
+class Arrivals:
+    """Rows of the buffer at an update. ``cells``: by the sub-index of the newest layout that they go to; ``rest``:
+    those that wait on; ``expired``: how many live no longer."""
+
+    cells: Mapping[int, pa.Table]
+    rest: pa.Table
+    expired: int
+
+    def to(self, design: Design, at: Place) -> pa.Table | None:
+        """What goes to a sub-index."""
+        return self.cells.get(at[1]) if at[0] == len(design.layouts) - 1 else None
+
+
+def arrivals(design: Design, rows: pa.Table, before: int | None, boundary: int) -> Arrivals:
+    """What an update does with the rows that wait for it."""
+    time, exp = instants(rows.column(design.time)), instants(rows.column(design.expiry))
+    due, live = time <= boundary, exp > boundary
+    cells = split(design, rows.filter(pa.array(due & live)), before)
+    return Arrivals(cells, rows.filter(pa.array(~due)), int((due & ~live).sum()))
+
+
+def of_buffer(files: Files, design: Design, came: Arrivals, waiting: pa.Table) -> Changes:
+    """What becomes of the buffer."""
+    changes = Changes(design, inserted=sum(c.num_rows for c in came.cells.values()), expired=came.expired)
+    changes.entries += write_segment(files, design, 0, BUFFER, came.rest)
+    changes.read = int(numbers(waiting, "bytes").sum())
+    return changes
+
+
+def touched(
+    design: Design, blocks: pa.Table, cells: Iterable[int], boundary: int
+) -> tuple[list[tuple[Place, pa.Table]], pa.Table]:
+    """The sub-indices that an update changes, with their blocks: those in which rows expire, and those that rows go to
+    (``cells`` of the newest layout); and the blocks of the others."""
+    indexed = blocks.filter(pa.array(numbers(blocks, "cell") != BUFFER))
+    where, least = places(indexed), numbers(indexed, "min_exp")
+    new = {(len(design.layouts) - 1) * (1 << 32) + cell for cell in cells}
+    chosen = sorted(new.union(where[least <= boundary].tolist()))
+    parts = [((n >> 32, n & 0xFFFFFFFF), indexed.filter(pa.array(where == n))) for n in chosen]
+    return parts, indexed.filter(pa.array(~np.isin(where, chosen)))
 
 
 def split(design: Design, rows: pa.Table, before: int | None) -> dict[int, pa.Table]:
@@ -111,7 +146,7 @@ def split(design: Design, rows: pa.Table, before: int | None) -> dict[int, pa.Ta
     return {int(cells[order[start]]): rows.take(pa.array(order[start:end])) for start, end in pairwise(edges)}
 
 
-def _change(
+def change(
     files: Files, changes: Changes, at: Place, part: pa.Table, arriving: pa.Table | None, boundary: int
 ) -> None:
     """One sub-index: its blocks, what is inserted, and what expires."""

@@ -6,6 +6,7 @@ before it leaves files that nobody names, which the next writer deletes; readers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +16,10 @@ import pyarrow.fs as pafs
 
 from muntin.archive.layout import Layout
 from muntin.archive.manifest import BUFFER, DATA, FOLDER, Design, Manifest, decode, encode, first_version, name_of
+from muntin.archive.parts import Run, merging, parts_of
 from muntin.archive.reader import Snapshot, newest, place, versions
-from muntin.archive.segments import Files, directory_of, write_segment
-from muntin.archive.update import advance, buffered, load, places, split
+from muntin.archive.segments import Files, directory_of, exists, write_segment
+from muntin.archive.update import Changes, advance, buffered, load, places, split
 from muntin.archive.wanted import instants, numbers
 from muntin.core.errors import ConfigError, DataError, StoreError
 from muntin.state.faults import fault
@@ -57,7 +59,7 @@ class Archive:
         where another process writes too, or writing fails; then nothing has changed.
         """
         m = self.manifest
-        if batch is not None and batch[1] <= m.applied.get(batch[0], -1):
+        if self.has(batch):
             return False
         self._alone()
         fresh = _checked(self.design, rows) if rows is not None else self.design.schema.empty_table()
@@ -68,9 +70,61 @@ class Archive:
             counters["rows"] = counters.get("rows", 0) + fresh.num_rows
             counters["expired on arrival"] = counters.get("expired on arrival", 0) + int((exp <= now).sum())
             fresh = fresh.filter(pa.array(exp > now))
-        applied = dict(m.applied) | ({batch[0]: batch[1]} if batch is not None else {})
-        self._put(self._changed(replace(m, now=now, applied=applied, counters=counters), fresh))
+        self._put(self._changed(replace(m, now=now, applied=self._applied(batch), counters=counters), fresh))
         return True
+
+    def has(self, batch: tuple[str, int] | None) -> bool:
+        """Whether a writer's batch is there already."""
+        return batch is not None and batch[1] <= self.manifest.applied.get(batch[0], -1)
+
+    def take(
+        self, segments: Sequence[Segment], run: Run, now: int | None = None, batch: tuple[str, int] | None = None
+    ) -> bool:
+        """As ``write``, of rows that others have put into files already (``segment``); an update is done in parts by
+        ``run``. Raises StoreError too where such a file is not to be seen from here."""
+        m = self.manifest
+        if self.has(batch):
+            return False
+        self._alone()
+        counters = dict(m.counters)
+        counters["rows"] = counters.get("rows", 0) + sum(s.rows for s in segments)
+        counters["expired on arrival"] = counters.get("expired on arrival", 0) + sum(s.expired for s in segments)
+        told = (s.newest for s in segments) if now is None else (now,)
+        now = max((t for t in (m.now, *told) if t is not None), default=None)
+        for name in {n for s in segments for n in s.directory["file"].to_pylist()}:
+            if not exists(self.files, name):
+                raise StoreError(
+                    f"{self.files.where(DATA)} has no {name}, which a worker wrote a moment ago: the archive has to "
+                    "be on a file system that all workers and the driver see. Nothing was committed"
+                )
+        blocks = pa.concat_tables([m.blocks, *(s.directory for s in segments)]).combine_chunks()
+        m = replace(m, now=now, applied=self._applied(batch), counters=counters, blocks=blocks)
+        self._put(self._changed_by(m, run))
+        return True
+
+    def _changed_by(self, m: Manifest, run: Run) -> Manifest:
+        """The next version, with rows in the buffer that were not in the one before; ``run`` writes data files."""
+        due = self._due(m)
+        if due is None:
+            crowded = merging(m.blocks)
+            if crowded is None:
+                return m
+            part, others = crowded
+            (merged,) = run(self.files, m.design, [part])
+            return replace(m, blocks=pa.concat_tables([others, merged.directory()]).combine_chunks())
+        parts, untouched = parts_of(m.design, m.blocks, m.boundary, due)
+        changes = Changes(m.design, [untouched])
+        for done in run(self.files, m.design, parts):
+            changes.add(done)
+        return self._updated(m, changes, due)
+
+    def _applied(self, batch: tuple[str, int] | None) -> dict[str, int]:
+        return dict(self.manifest.applied) | ({batch[0]: batch[1]} if batch is not None else {})
+
+    def _due(self, m: Manifest) -> int | None:
+        """The boundary of the update that is due; None where none is."""
+        due = None if m.now is None else m.now // m.design.every * m.design.every
+        return None if due is None or (m.boundary is not None and due <= m.boundary) else due
 
     def _time(self, rows: pa.Table, now: int | None) -> int | None:
         times = [t for t in (self.manifest.now, now) if t is not None]
@@ -80,11 +134,14 @@ class Archive:
 
     def _changed(self, m: Manifest, rows: pa.Table) -> Manifest:
         """The next version, whose data files are written."""
-        due = None if m.now is None else m.now // m.design.every * m.design.every
-        if due is None or (m.boundary is not None and due <= m.boundary):
+        due = self._due(m)
+        if due is None:
             blocks, entries = buffered(self.files, m.design, m.blocks, rows)
             return replace(m, blocks=_joined(m.design, blocks, entries))
-        changes = advance(self.files, m.design, m.blocks, rows, m.boundary, due)
+        return self._updated(m, advance(self.files, m.design, m.blocks, rows, m.boundary, due), due)
+
+    def _updated(self, m: Manifest, changes: Changes, due: int) -> Manifest:
+        """The version after an update."""
         last = {
             "at": due, "touched": sorted(_label(m.design, at) for at in changes.touched), "inserted": changes.inserted,
             "expired": changes.expired, "written": changes.written, "read": changes.read,
@@ -164,6 +221,30 @@ class Archive:
         for name in left:
             self.files.delete(f"{DATA}/{name}")
         return len(left)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Rows that were put into the buffer's files, not committed yet: what the ``directory`` says of them, how many they
+    were, those included that had ``expired`` on arrival, and the ``newest`` time of any (None: there were none)."""
+
+    directory: pa.Table
+    rows: int
+    expired: int
+    newest: int | None
+
+
+def segment(files: Files, design: Design, rows: pa.Table, now: int | None) -> Segment:
+    """Put rows into a file that nobody sees before ``Archive.take``; in any process. ``now``: up to which time the
+    archive is known to be. Raises as ``Archive.write`` does."""
+    fresh = _checked(design, rows)
+    if not fresh.num_rows:
+        return Segment(directory_of([], design.schema.field(design.key).type), 0, 0, None)
+    newest = int(instants(fresh.column(design.time)).max())
+    live = instants(fresh.column(design.expiry)) > max(newest, newest if now is None else now)
+    entries = write_segment(files, design, 0, BUFFER, fresh.filter(pa.array(live)))
+    directory = directory_of(entries, design.schema.field(design.key).type)
+    return Segment(directory, fresh.num_rows, int((~live).sum()), newest)
 
 
 def _label(design: Design, at: tuple[int, int]) -> str:

@@ -172,7 +172,8 @@ class Query:
         exactly once too. Options: ``key``; ``every``, the update interval; ``retain``, how long a result is kept, or
         ``span``, the longest lifetime, where the query has ``exp=True`` and each row lives until its ``exp`` (as
         reported: of equal rows that follow each other without a gap only the first is); ``layout``, ``order``,
-        ``update`` (see ``archive.layout``). Results pass through the driver.
+        ``update`` (see ``archive.layout``). Workers write the files: the archive has to be where all of
+        them see it.
 
         Raises ConfigError for a format that Spark does not find, for options and modes that the format does not have,
         and for results that it does not take.

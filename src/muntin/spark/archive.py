@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import fs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,6 +22,7 @@ from muntin.dataflow.graph import QueryPlan
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.patterns import Pattern, pattern
 from muntin.spark import files
+from muntin.spark.archive_tasks import KeptResults, updated_by_workers, written_by_workers
 from muntin.spark.feeds import quoted
 from muntin.spark.types import struct_of
 
@@ -40,7 +39,7 @@ QUERY_ID = "sql.streaming.queryId"
 @dataclass
 class ArchiveWriter:
     """Writes the micro-batches of a query to an archive, each once: the archive remembers the last batch of each
-    checkpoint. A batch's results pass through the driver."""
+    checkpoint. Workers write the files, of batches and of updates; the driver commits their names."""
 
     path: str
     plan: QueryPlan
@@ -75,17 +74,12 @@ class ArchiveWriter:
         if not query:
             raise InternalError("a batch has no query id, without which an archive cannot tell what it has")
         self.archive = self.archive or self.opened()
-        self.archive.write(self.rows(df.toArrow()), batch=(f"{query}/{self.name}", batch_id))
-
-    def rows(self, results: pa.Table) -> pa.Table:
-        """Results as the archive keeps them."""
-        time, op = self.plan.time_column, self.plan.op_column
-        if self.retain is not None:
-            until = pc.add(results.column(time).cast(pa.timestamp("us", "UTC")), np.timedelta64(self.retain, "us"))
-            return results.append_column(self.expiry, until)
-        if op is None:
-            return results
-        return results.filter(pc.equal(results.column(op), "+")).drop_columns([op])  # the others leave at their expiry
+        batch = (f"{query}/{self.name}", batch_id)
+        if self.archive.has(batch):
+            return
+        kept = KeptResults(self.plan.time_column, self.plan.op_column, self.retain, self.expiry)
+        segments = written_by_workers(df, self.archive, kept)
+        self.archive.take(segments, updated_by_workers(df.sparkSession), batch=batch)
 
     def opened(self) -> Archive:
         """The archive, made if nothing is there. Raises ConfigError for one that holds something else."""

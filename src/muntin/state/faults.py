@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 POINTS = (
     "chunks:before", "chunks:after", "manifest:before", "manifest:after",
-    "archive:files", "archive:before", "archive:after",
+    "archive:segment", "archive:files", "archive:before", "archive:after",
 )  # fmt: skip
 _FORM = re.compile(r"(?P<name>\w+:\w+):(?P<at>\d+)(:(?P<counter>.+))?\Z")
 
