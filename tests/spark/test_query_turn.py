@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,31 @@ def test_only_so_many_at_a_time(run: BatchTurns) -> None:
         assert 0.2 <= waited(run.checkpoint, at_once=2) < 5
         first.__exit__()
         assert waited(run.checkpoint, at_once=2) < 0.15
+
+
+def test_who_asks_without_a_pause_lets_others_in(run: BatchTurns) -> None:
+    answers, until = [0] * 5, time.monotonic() + 2
+
+    def ask(number: int) -> None:
+        while time.monotonic() < until:
+            with QueryTurn(run.checkpoint, 60, at_once=1) as turn:
+                turn.begin()
+                answers[number] += 1
+                time.sleep(0.01)
+
+    threads = [elsewhere(partial(ask, i)) for i in range(len(answers))]
+    for thread in threads:
+        thread.join(60)
+    assert min(answers) >= max(answers) / 10 and sum(answers) > 30, answers
+
+
+def test_who_has_waited_enough_is_not_the_next(run: BatchTurns) -> None:
+    with QueryTurn(run.checkpoint, 1, at_once=1) as first:
+        first.begin()
+        with QueryTurn(run.checkpoint, 0.1, at_once=1) as impatient:
+            impatient.begin()
+            first.__exit__()
+            assert waited(run.checkpoint) < 0.15
 
 
 def test_the_driver_waits_for_nobody(run: BatchTurns) -> None:

@@ -1,9 +1,9 @@
 """One-time queries wait while it is a batch's turn (``spark.turns``), and while enough others work.
 
 A query looks before it begins, between two panes that it reads, and before it works its answer out (the suspension of
-Golab 2006, chapter 7). Only so many work at a time as leave the pipeline a core: each locks a byte of its own. Who has
-waited for ``WAIT_SECONDS`` in all goes on as it is, so none waits for ever where batches follow one another without a
-pause.
+Golab 2006, chapter 7). Only so many work at a time as leave the pipeline a core: each locks a byte of its own. Of those
+that wait for such a place one is the next; who has worked and asks again queues behind it. Who has waited for
+``WAIT_SECONDS`` in all goes on as it is, so none waits for ever where batches follow one another without a pause.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muntin.core import file_locks
-from muntin.spark.turns import BATCH, QUERIES, RUN, Timetable, in_batch, path_of
+from muntin.spark.turns import BATCH, NEXT, QUERIES, RUN, Timetable, in_batch, path_of
 
 WAIT_SECONDS = 2.0
 """How long a query waits in all."""
@@ -30,7 +30,8 @@ SOON_SERIAL = 0.25
 COMMIT_SECONDS = 0.5
 """How long Spark is thought to take at most to commit a batch that is done."""
 
-_PAUSE = 0.01
+_PAUSE, _NEXT_PAUSE = 0.01, 0.002
+"""Seconds between two looks; those of the next to begin, so that places are not empty for long."""
 
 
 def _beside_one() -> int:
@@ -49,6 +50,7 @@ class QueryTurn:
     at_once: int = field(default_factory=_beside_one)
     waited: float = 0.0
     _file: int | None = None
+    _is_next: bool = False
 
     def __enter__(self) -> QueryTurn:
         path = path_of(self.checkpoint)
@@ -66,6 +68,7 @@ class QueryTurn:
     def begin(self, soon: float = SOON) -> None:
         """Wait until fewer than ``at_once`` others work, and no batch is under way or due within ``soon`` seconds."""
         self._wait(self._full)
+        self._go_ahead()
         self._wait(lambda: self._disturbs(soon))
 
     def let_pass(self) -> None:
@@ -97,15 +100,29 @@ class QueryTurn:
         return path is None or os.path.exists(os.path.join(os.path.dirname(path), "commits", str(batch)))
 
     def _full(self) -> float:
-        """Take a place, if there is one; nobody needs one where nothing runs."""
+        """Take a place, if it is this one's turn and there is one; nobody needs one where nothing runs."""
         if self._file is None or threading.get_ident() in in_batch or not file_locks.is_locked(self._file, RUN):
             return 0.0
-        for place in range(self.at_once):
-            try:
-                file_locks.lock(self._file, QUERIES + place)
-            except BlockingIOError:
-                continue
-            except OSError:  # it may only be read
-                return 0.0
+        try:
+            self._is_next = self._is_next or _taken(self._file, NEXT)
+            if not self._is_next:
+                return _PAUSE
+            there = any(_taken(self._file, QUERIES + place) for place in range(self.at_once))
+        except OSError:  # it may only be read
             return 0.0
-        return _PAUSE
+        return 0.0 if there else _NEXT_PAUSE
+
+    def _go_ahead(self) -> None:
+        """Let another one be the next."""
+        if self._is_next and self._file is not None:
+            file_locks.unlock(self._file, NEXT)
+        self._is_next = False
+
+
+def _taken(file: int, byte: int) -> bool:
+    """Lock a byte, if nobody else has. Raises OSError where it cannot be locked at all."""
+    try:
+        file_locks.lock(file, byte)
+    except BlockingIOError:
+        return False
+    return True

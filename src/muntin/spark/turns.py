@@ -22,8 +22,8 @@ from muntin.spark import files
 FILE = "turns"
 """In the checkpoint."""
 
-RUN, BATCH, QUERIES = 1 << 20, (1 << 20) + 1, (1 << 20) + 16
-"""Bytes that are locked: by a run, by its batch, and from there on by queries."""
+RUN, BATCH, NEXT, QUERIES = 1 << 20, (1 << 20) + 1, (1 << 20) + 2, (1 << 20) + 16
+"""Bytes that are locked: by a run, by its batch, by the query that is the next to begin, and by those at work."""
 
 MOST_BEFORE = 0.5
 """Seconds that Spark is thought to take before a batch at most."""
