@@ -59,7 +59,7 @@ def data(rng: Random, batches: int = 8) -> list[dict[str, pa.Table]]:
     found, low = [], rng.randint(-20, 20)
     for _ in range(batches):
         n = rng.choice([0, 1, 5, 40])
-        rows = [(rng.randint(low - 2, low + 6), *_values(rng)) for _ in range(n)]
+        rows = [(rng.randint(low - 2, low + 6), *values(rng)) for _ in range(n)]
         columns = list(zip(*rows, strict=True)) if rows else [()] * 7
         arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
         found.append({"s": pa.table(arrays, names=SCHEMA.names)})
@@ -67,7 +67,7 @@ def data(rng: Random, batches: int = 8) -> list[dict[str, pa.Table]]:
     return found
 
 
-def _values(rng: Random) -> tuple[object, ...]:
+def values(rng: Random) -> tuple[object, ...]:
     def maybe(value: object) -> object:
         return None if rng.random() < 0.1 else value
 

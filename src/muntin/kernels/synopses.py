@@ -231,20 +231,20 @@ def _room(rows, more):  # type: ignore[no-untyped-def]
 
 @kernel(
     nb.types.Tuple((MI64x2, MI64x2, MI64x2, nb.int64))(
-        I64, I64, I64, I64, _I64x2, _I64x2, I64, I64, _B1x2, _I64x2, I64, I64, I64, I64, nb.int64, nb.boolean, nb.int64
+        I64, I64, I64, I64, _I64x2, _I64x2, I64, I64, _B1x2, _I64x2, I64, I64, I64, I64, nb.boolean, nb.int64
     ),
     cache=True,
 )
 def answers(  # type: ignore[no-untyped-def]
     begin, cell_group, cell_layout, pane, adds, keys, predicate_begin, predicate_cells, usable, readers, add_begin,
-    add_columns, key_begin, key_columns, until, ungrouped, most
+    add_columns, key_begin, key_columns, ungrouped, most
 ):  # fmt: skip
-    """The windows of all readers at all of their instants before ``until``.
+    """The windows of all readers at all of their instants.
 
     ``begin``: where each cell's rows of ``pane`` (its end, ascending), ``adds`` (running totals; the first counts
     rows) and ``keys`` begin. ``usable``: reader by layout, whether it can read panes of it. ``readers``: rows of
-    (predicate, length, slide, origin, first instant). ``add_begin``, ``add_columns``, ``key_...``: the columns that
-    each reader wants. An ungrouped reader has an answer at every instant, a group where it has rows.
+    (predicate, length, slide, origin, first instant, end of instants). ``add_begin``, ``add_columns``, ``key_...``: the
+    columns that each reader wants. An ungrouped reader has an answer at every instant, a group where it has rows.
 
     Returns rows of (reader, instant, group), their sums and greatest keys (``LEAST``: none) and how many readers were
     finished: fewer than all where there were more than ``most`` rows.
@@ -261,7 +261,7 @@ def answers(  # type: ignore[no-untyped-def]
             groups = np.zeros(1, np.int64)
         add = add_columns[add_begin[m] : add_begin[m + 1]]
         key = key_columns[key_begin[m] : key_begin[m + 1]]
-        time = _tick(readers[m, 4], slide, origin)
+        time, until = _tick(readers[m, 4], slide, origin), readers[m, 5]
         while True:
             time, ticks = _block(cells, begin, pane, time, length, slide, origin, until, ungrouped)
             if ticks == 0:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, forever
 from muntin.core.spans import span_text
-from muntin.core.time import FOREVER, ceil_to
+from muntin.core.time import FOREVER, MICROSECOND, USABLE
 from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.predicate_index import PredicateIndex
 from muntin.operators.synopsis_answers import answered, shown
+from muntin.operators.synopsis_clock import first_instants, last_instants, panes_of
 from muntin.operators.synopsis_fold import Argument, fold_rows
 from muntin.operators.synopsis_held import Columns
 from muntin.operators.synopsis_kept import Kept, group_columns, is_of_values, words_of
@@ -63,7 +64,9 @@ class Synopsis(Described):
 
     ``shift``: how long after its event time a row enters a window (microseconds). Columns of the input: the groups
     first, then what ``predicates`` (known by ``names``) and ``arguments`` read; ``of``: by aggregate the place of its
-    argument (-1: COUNT(*)). Who reads it is no part of what it is: state goes on when windows come and go.
+    argument (-1: COUNT(*)). ``granule``: of windows that are ``closed`` (0: they are not); ``zone``: whose clock
+    windows go by (``operators.synopsis_clock``). Who reads it is no part of what it is: state goes on when windows come
+    and go.
 
     Columns out: the groups, one an aggregate, and the place of the window, by which the rows are ordered.
     """
@@ -80,12 +83,15 @@ class Synopsis(Described):
     grid: int
     base: int
     begins: Begins = ()  # type: ignore[misc]
+    granule: int = 0
+    zone: str | None = None
 
     stateful = True
 
     def identity(self) -> Any:
         """What is kept, not who reads it."""
-        return ("Synopsis", self.stream, self.groups, self.shift)
+        kind = (self.granule, self.zone) if self.granule or self.zone else ()
+        return ("Synopsis", self.stream, self.groups, self.shift, *kind)
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
@@ -105,7 +111,7 @@ class Synopsis(Described):
         """What each window shows at its last instant up to ``at``. Cost: the partials held."""
         panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
         panes.number_of(self.layout)
-        last = self._last(at)
+        last, _ = last_instants(self, at)
         if not self.groups:
             last = np.where(last < state.heads.get("first", FOREVER), at + 1, last)
         rows = answered(self, panes, last, replace(ctx, low=at, high=at + 1, end=at, most=None))
@@ -133,6 +139,11 @@ class Synopsis(Described):
         return [(w.length, w.slide, w.origin) for w in self.windows]
 
     @property
+    def unit(self) -> int:
+        """What ends of panes are multiples of."""
+        return self.grid // 2 if self.granule else self.grid
+
+    @property
     def longest(self) -> int:
         """The longest RANGE."""
         return max(w.length for w in self.windows)
@@ -145,7 +156,7 @@ class Synopsis(Described):
     def layout(self) -> Layout:
         """What panes tell from now on."""
         parts = tuple(f"{a.name}.{p}" for a in self.arguments for p in a.parts)
-        return Layout(self.grid, self.base, self.names, parts)
+        return Layout(self.unit, self.base, self.names, parts)
 
     @cached_property
     def wanted(self) -> dict[Columns, dict[int, tuple[list[int], list[int]]]]:
@@ -167,8 +178,9 @@ class Synopsis(Described):
 
     @cached_property
     def clocks(self) -> tuple[Ints, Ints, Ints]:
-        """Lengths, slides and origins of the windows."""
+        """Lengths, slides and origins of the windows; a closed one reaches a little further."""
         table = np.array(self._shapes, np.int64).reshape(-1, 3)
+        table[:, 0] += MICROSECOND if self.granule else 0
         return tuple(np.ascontiguousarray(table[:, k]) for k in range(3))  # type: ignore[return-value]
 
     def argument(self, agg: int) -> str:
@@ -186,12 +198,7 @@ class Synopsis(Described):
             first = max(first, ctx.first) if ctx.home else ctx.until
         if first >= ctx.until:
             return np.full(len(self.windows), ctx.until)
-        return self._instants_from(first)
-
-    def _instants_from(self, time: int) -> Ints:
-        """By window its first instant at or after a time."""
-        _, slides, origins = self.clocks
-        return np.asarray(-((origins - time) // slides) * slides + origins)
+        return first_instants(self, first)
 
     def _take_in(self, panes: PaneStore, stores: Sequence[Kept], rows: Batch) -> None:
         """Fold the rows that arrived; those that fulfil no predicate are nobody's."""
@@ -204,16 +211,16 @@ class Synopsis(Described):
             rows, sig = rows.where(wanted), sig[wanted]
         if len(rows) == 0:
             return
-        end = ceil_to(rows.ts + self.shift, self.grid, self.base)
+        end = panes_of(self, rows.ts)
         groups = {f"g{i}": f"c{i}" for i in range(len(self.groups))}
-        partials = fold_rows(rows.columns, end, sig, groups, self.arguments, self.grid)
+        partials = fold_rows(rows.columns, end, sig, groups, self.arguments, self.unit)
         there = np.unique(partials.sig)
         numbers = np.zeros(len(distinct), np.int64)
         numbers[there] = panes.numbered(number, [distinct[s].tobytes() for s in there.tolist()])
-        panes.append(replace(partials, sig=numbers[partials.sig]), number, self.grid)
+        panes.append(replace(partials, sig=numbers[partials.sig]), number, self.unit)
         folded = group_columns(rows.columns, groups)
         for own in stores:
-            own.take_in(rows.columns, end, numbers[sig], folded, (number, self.grid))
+            own.take_in(rows.columns, end, numbers[sig], folded, (number, self.unit))
 
     def _stores(self, state: ShardState, panes: PaneStore) -> list[Kept]:
         """What is kept of the values of arguments."""
@@ -233,10 +240,6 @@ class Synopsis(Described):
         for own in stores:
             own.merge(needed, reach, self.grid)
 
-    def _last(self, at: int) -> Ints:
-        """By window its last instant at or before a time."""
-        return self._instants_from(at + 1) - self.clocks[1]
-
     def _needed(self, until: int) -> int:
         """The end of the newest pane that neither a later answer reads nor one-time queries for the last ones."""
-        return int((self._last(until - 1) - self.clocks[0]).min())
+        return int(last_instants(self, min(until - 1, USABLE))[1].min())

@@ -15,6 +15,7 @@ from muntin.aggregates.sum import SumExact
 from muntin.core.batch import no_columns
 from muntin.kernels import synopses
 from muntin.operators.context import Context
+from muntin.operators.synopsis_clock import instants, runs, too_far
 from muntin.operators.synopsis_held import HALF, MASK, Columns, Held, Signatures, columns_of, is_double, no_groups
 from muntin.operators.synopsis_holistic import holistic
 from muntin.operators.synopsis_kept import Kept
@@ -41,6 +42,10 @@ class Answers:
     group: Ints
     held_groups: pa.RecordBatch
     """All groups, by their numbers in ``group``."""
+    pane: Ints
+    """``time`` on the clock of the panes."""
+    length: Ints
+    """How far the window reaches back there."""
     signatures: Signatures | None = None
     cut: int | None = None
 
@@ -53,27 +58,36 @@ def answered(op: Synopsis, panes: PaneStore, readers: Ints, ctx: Context) -> Ans
     """What the windows show at their instants of this step; ``readers``: the first of each."""
     if not (readers < ctx.until).any():
         return _nothing(op, panes)
-    due = np.flatnonzero(readers < ctx.until)
-    held = Held.of(op, panes, due, int((readers - op.clocks[0])[due].min()))
+    cut = None if ctx.most is None else too_far(op, readers.tolist(), ctx.until, panes.ends)
+    if cut is not None:
+        return replace(_nothing(op, panes), cut=cut)
+    due = runs(op, readers.tolist(), ctx.until, panes.ends)
+    if len(due.table) == 0:
+        return _nothing(op, panes)
+    held = Held.of(op, panes, np.unique(due.window), due.after)
     wanted = op.wanted.setdefault(held.columns, {})
-    wants = [wanted.get(w) or wanted.setdefault(w, _wanted(op, held.columns, w)) for w in due.tolist()]
-    lengths, slides, origins = op.clocks
-    table = np.column_stack([op.predicate_of, lengths, slides, origins, readers])[due]
+    wants = [wanted.get(w) or wanted.setdefault(w, _wanted(op, held.columns, w)) for w in due.window.tolist()]
+    table = due.table.copy()
+    table[:, 0] = op.predicate_of[due.window]
     where, sums, keys, done = synopses.answers(
         held.begin, held.cell_group, held.cell_layout, held.pane, held.sums, held.keys, *held.by_predicate,
-        held.signatures.usable[due], np.ascontiguousarray(table),
+        held.signatures.usable[due.window], table,
         *_lists([w[0] for w in wants]), *_lists([w[1] for w in wants]),
-        ctx.until, not op.groups, np.iinfo(np.int64).max if ctx.most is None else ctx.most,
+        not op.groups, np.iinfo(np.int64).max if ctx.most is None else ctx.most,
     )  # fmt: skip
-    time = np.ascontiguousarray(where[:, 1])
-    if done < len(due):
-        cut = _cut(time, done / len(due), ctx)
+    pane = np.ascontiguousarray(where[:, 1])
+    time = instants(op, pane)
+    if done < len(due.table):
+        cut = _cut(time, done / len(due.table), ctx)
         if cut is not None:
-            return Answers(time, time, held.groups, sums, keys, held.columns, time, held.groups, cut=cut)
+            return Answers(time, time, held.groups, sums, keys, held.columns, time, held.groups, pane, pane, cut=cut)
         return answered(op, panes, readers, replace(ctx, most=None))
     rows = held.groups.take(pa.array(where[:, 2])) if held.groups.num_columns else no_columns(len(where))
     group = np.ascontiguousarray(where[:, 2])
-    return Answers(due[where[:, 0]], time, rows, sums, keys, held.columns, group, held.groups, held.signatures)
+    window, length = due.window[where[:, 0]], due.length[where[:, 0]]
+    return Answers(
+        window, time, rows, sums, keys, held.columns, group, held.groups, pane, length, held.signatures
+    )  # fmt: skip
 
 
 def _cut(time: Ints, done: float, ctx: Context) -> int | None:
@@ -88,7 +102,7 @@ def _cut(time: Ints, done: float, ctx: Context) -> int | None:
 def _nothing(op: Synopsis, panes: PaneStore) -> Answers:
     none, columns = np.empty(0, np.int64), columns_of([], op)
     wide = (np.empty((0, len(columns.sums)), np.int64), np.empty((0, len(columns.keys)), np.int64))
-    return Answers(none, none, no_groups(panes), *wide, columns, none, no_groups(panes))
+    return Answers(none, none, no_groups(panes), *wide, columns, none, no_groups(panes), none, none)
 
 
 def _wanted(op: Synopsis, columns: Columns, window: int) -> tuple[list[int], list[int]]:

@@ -180,7 +180,8 @@ def _tells(layout: Layout, op: Synopsis, window: int) -> bool:
     """Whether panes of a layout tell what a window asks: its ends are ends of panes, and predicate and parts are
     there."""
     w = op.windows[window]
-    fits = all(x % layout.grid == 0 for x in (w.length, w.slide, w.origin - layout.base))
+    pane = 2 * layout.grid if op.granule else layout.grid
+    fits = all(x % pane == 0 for x in (w.length, w.slide, w.origin - layout.base))
     parts = {f"{op.arguments[op.of[a]].name}.{p}" for a in w.aggs if op.of[a] >= 0 for p in parts_of(op.aggs[a])}
     return fits and op.names[w.predicate] in layout.predicates and parts <= set(layout.parts)
 

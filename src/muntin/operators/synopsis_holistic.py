@@ -35,7 +35,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Asked:
-    """The rows of the answers in which an aggregate is shown (``at``), with the window and the group of each."""
+    """The rows of the answers in which an aggregate is shown (``at``), with the window and the group of each;
+    ``time`` and ``length`` on the clock of the panes."""
 
     agg: Agg
     at: Ints
@@ -69,8 +70,8 @@ def holistic(op: Synopsis, rows: Answers, stores: Sequence[Kept]) -> dict[int, p
 def _asked(op: Synopsis, agg: int, rows: Answers) -> Asked:
     at = np.flatnonzero(op.asks[:, agg][rows.window])
     window = rows.window[at]
-    lengths = op.clocks[0]
-    return Asked(op.aggs[agg], at, window, op.predicate_of[window], rows.group[at], rows.time[at], lengths[window])
+    ends = np.ascontiguousarray(rows.pane[at])
+    return Asked(op.aggs[agg], at, window, op.predicate_of[window], rows.group[at], ends, rows.length[at])
 
 
 def _values(op: Synopsis, rows: Answers, kept: Kept, asked: Sequence[Asked]) -> Values:

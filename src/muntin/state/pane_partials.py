@@ -127,6 +127,12 @@ class PaneStore:
         found = ((c.meta["number"], c.load().column("text")[0].as_py()) for c in self._state.list(LAYOUTS))
         return {number: Layout.of_text(text) for number, text in found}
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last pane of all chunks; (0, 0) where there are none."""
+        chunks = self._state.list(self._structure)
+        return min((c.meta["base"] for c in chunks), default=0), max((c.meta["last"] for c in chunks), default=0)
+
     def number_of(self, layout: Layout) -> int:
         """The number of a layout, entered as the newest one if the newest is another."""
         known = self.layouts

@@ -8,7 +8,7 @@ from one pass over the panes. Aggregates of several functions read the same pane
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import TypeVar
@@ -18,6 +18,8 @@ import pyarrow as pa
 from muntin.aggregates.approximate import sketch_of
 from muntin.aggregates.registry import described
 from muntin.core.spans import span_text
+from muntin.core.time import DAY
+from muntin.core.zones import zone
 from muntin.dataflow.graph import Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
 from muntin.dataflow.routes import Keyed, Route, Single
 from muntin.dataflow.sharing.rule import Rule
@@ -62,12 +64,15 @@ class Candidate:
     slide: int
     origin: int
     shift: int
+    granule: int
+    zone: str | None
     streams: tuple[str, ...]
 
     @property
-    def key(self) -> tuple[str, tuple[Expr, ...], int, tuple[str, ...]]:
-        """Equal for those that can read one synopsis, as far as their panes fit."""
-        return self.stream.name, self.groups, self.shift, self.streams
+    def key(self) -> Hashable:
+        """Equal for those that can read one synopsis, as far as their panes fit: their windows are of one kind of
+        bounds, on the clock of one zone."""
+        return self.stream.name, self.groups, self.shift, self.granule, self.zone, self.streams
 
     @property
     def sketched(self) -> bool:
@@ -104,25 +109,39 @@ def _candidate(graph: Graph, number: int) -> Candidate | None:
         return None
     slide = ticks.slides[0]
     assert isinstance(slide, int)
-    shift = 1 if below.op.options.bounds == "start" else 0
-    return Candidate(
+    options = below.op.options
+    shift, granule = int(options.bounds == "start"), options.granule if options.bounds == "closed" else 0
+    found = Candidate(
         number, v.id, source.stream, groups, aggs, source.keep, window.length, slide, ticks.origins[0] % slide, shift,
-        v.streams,
+        granule, options.zone, v.streams,
     )  # fmt: skip
+    return found if _cut_by_panes(found) else None
+
+
+def _cut_by_panes(c: Candidate) -> bool:
+    """Whether the ends of a window are ends of panes: of a closed one, of panes whose last granule is apart; in a zone
+    that changes its clock, of panes on this clock. Sketches are of whole panes in UTC alone."""
+    if c.granule and (c.granule > min(c.length, c.slide) or any(x % 2 for x in (c.length, c.slide, c.origin))):
+        return False
+    if c.zone is not None and len(zone(c.zone).starts) > 1:
+        whole = c.length % DAY == 0 and not c.shift
+        if not whole or (c.granule and c.length == c.slide):
+            return False
+    return not (c.sketched and (c.granule or c.zone))
 
 
 def _plain(op: GroupAggregate, window: TimeWindow) -> bool:
-    """Whether an aggregate shows whole answers at the multiples of one slide of a plain window of time, in UTC."""
+    """Whether an aggregate shows whole answers at the multiples of one slide of a plain window of time."""
     if op.emit != "snapshots" or op.from_input or not op.aggs or op.ticks is None:
         return False
     reach, options = window.window, window.options
     plain = isinstance(reach, Range) and isinstance(reach.length, int) and reach.rows is None and not reach.internal
     plain = plain and not (reach.delay or reach.cumulative)  # type: ignore[union-attr]
-    return plain and options.bounds != "closed" and options.zone is None and _one_slide(op.ticks, window.ticks)
+    return plain and options.zone == op.ticks.zone and _one_slide(op.ticks, window.ticks)
 
 
 def _one_slide(ticks: Ticks, of_window: Ticks | None) -> bool:
-    return ticks.zone is None and len(ticks.slides) == 1 and isinstance(ticks.slides[0], int) and of_window == ticks
+    return len(ticks.slides) == 1 and isinstance(ticks.slides[0], int) and of_window == ticks
 
 
 def _shareable(stream: Stream) -> bool:
@@ -183,7 +202,7 @@ def _fitting(own: Sequence[Candidate], stays: Mapping[str, bool]) -> list[Candid
     grid = longest = 0
     for c in sorted(own, key=lambda c: not stays.get(c.id, False)):
         finer = gcd(grid, c.length, c.slide, c.origin - (kept[0] if kept else c).origin)
-        if stays.get(c.id) or max(longest, c.length) <= FINEST * finer:
+        if stays.get(c.id) or (max(longest, c.length) <= FINEST * finer and c.granule <= finer):
             kept.append(c)
             grid, longest = finer, max(longest, c.length)
     return sorted(kept, key=lambda c: c.number)
@@ -276,6 +295,8 @@ def _synopsis(own: Sequence[Candidate], columns: Sequence[Expr]) -> Synopsis:
         grid=grid,
         base=base,
         begins=((one.stream.name, one.shift),),
+        granule=one.granule,
+        zone=one.zone,
     )
 
 
