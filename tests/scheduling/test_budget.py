@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muntin.scheduling.budget import affordable
-from muntin.scheduling.deadlines import Agenda, agenda, ran
+from muntin.scheduling.deadlines import SCHEDULING, Agenda, agenda, ran
 from muntin.scheduling.tasks import PeriodicQuery, Task
 
 
@@ -53,6 +53,20 @@ def test_what_is_late_runs_with_its_group_and_for_nothing_where_work_is_shared()
     assert affordable(known, 10, cost, 9) == {0, 1, 2, 3}
     assert affordable(known, 10, cost, 4) == {0, 1, 3}
     assert affordable(known, 10, cost, 3) == {0, 1}
+
+
+def test_schedulers_differ_in_who_runs_with_the_one_that_is_latest() -> None:
+    """Two of a group and one of another, for two of which there is time."""
+    two_late = at([-2, -1, -1], ("A", 1, 0), ("A", 1, 0), ("B", 1, 9))
+    one_late = at([-2, 0, -1], ("A", 1, 0), ("A", 1, 0), ("B", 1, 9))
+
+    def runs(known: Agenda) -> dict[str, frozenset[int]]:
+        return {n: affordable(known, 10, additive(1, 3, 3), 4, s) for n, s in SCHEDULING.items()}
+
+    assert runs(two_late) == {"edf": {0, 2}, "conservative": {0, 2}, "late": {0, 1}, "late_pending": {0, 1}}
+    assert runs(one_late) == {"edf": {0, 2}, "conservative": {0, 2}, "late": {0, 2}, "late_pending": {0, 1}}
+    alike = at([-1, -1, -1], ("A", 1, 9), ("A", 1, 0), ("B", 1, 5))
+    assert runs(alike) == {"edf": {0, 2}, "conservative": {0, 1}, "late": {0, 1}, "late_pending": {0, 1}}
 
 
 @pytest.mark.parametrize("seed", range(10))

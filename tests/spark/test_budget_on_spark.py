@@ -44,7 +44,9 @@ def test_queries_wait_for_their_turn_and_lose_nothing(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path
 ) -> None:
     source = feed("a").put(events(0, 0, 10, 60))
-    session = Session(spark, shards=2, budget="1 millisecond")
+    with pytest.raises(ConfigError, match="give a budget"):
+        Session(spark, scheduling="edf")
+    session = Session(spark, shards=2, budget="1 millisecond", scheduling="late")
     session.stream("a", source.live(), slack="2 seconds")
     for name, text in TEXTS.items():
         session.sql(text, name=name, priority=9 if name == "news" else 0).write("parquet", str(tmp_path / name))

@@ -34,6 +34,7 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
 
     given: dict[str, Any] = {} if part.shards is None else {"shards": part.shards}
     given |= {"partitions": part.partitions, "tau": part.tau, "budget": part.budget, "schedule": part.schedule}
+    given |= {"scheduling": part.scheduling}
     given |= {} if part.shed is None else {"shed": part.shed}
     return Session(spark, **given)
 

@@ -7,7 +7,7 @@ a period after it. Deadlines are kept as absolute times, so an update changes no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -19,6 +19,11 @@ from muntin.scheduling.tasks import Task
 Sharing = OneOf["none", "equal", "late", "late_pending"]
 """With what the most urgent task is run: nothing; tasks of its group that are as urgent (Algorithm 10); when it is
 late all late ones of its group; or all that are late or due (Algorithm 11)."""
+
+SCHEDULING: Mapping[str, Sharing] = {
+    "edf": "none", "conservative": "equal", "late": "late", "late_pending": "late_pending",
+}  # fmt: skip
+"""The document's schedulers by name (Algorithm 9, 10, late sharing, and Algorithm 11, its best)."""
 
 Ints = NDArray[np.int64]
 

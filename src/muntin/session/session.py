@@ -23,6 +23,7 @@ from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import Periods, Shed
+from muntin.scheduling.deadlines import SCHEDULING
 from muntin.scheduling.policies import POLICIES
 from muntin.session.engines import Engine
 from muntin.session.html import session_html
@@ -58,6 +59,10 @@ class Session(Registry):
             ``priority``. A query that waits answers exactly what it would have answered, in a later batch: when there
             is time, and at the latest when it has waited longest. ``metrics().waited`` and ``lateness`` say how late it
             is. None: nobody waits. May change at a restart.
+        scheduling: where a ``budget`` does not suffice, with whom the query runs that has waited longest:
+            ``"late_pending"`` (what None means) with all that it shares work with, ``"late"`` with those of them that
+            wait, ``"conservative"`` with those that have waited as long, ``"edf"`` alone, as long as there is time.
+            What costs nothing beside the rest runs in any case. May change at a restart.
         schedule: policy by which a join that several queries share is done slice by slice, from one of their windows to
             the next: ``"swf"`` (the smallest window first), ``"greedy"`` (the shortest slice first) or ``"lwo"`` (the
             largest window, and with it all). Where a ``budget`` does not suffice for all, queries run in this order,
@@ -78,6 +83,7 @@ class Session(Registry):
         budget: Duration | None = None,
         periods: Periods = "exact",
         schedule: OneOf["lwo", "swf", "greedy"] | None = None,
+        scheduling: OneOf["edf", "conservative", "late", "late_pending"] | None = None,
         shed: Shed = "never",
     ) -> None:
         not_by_connect(spark, "this SparkSession")
@@ -100,6 +106,11 @@ class Session(Registry):
         self.budget = None if budget is None else microseconds(budget, "budget") / 1e6
         if self.budget is not None and self.budget <= 0:
             raise ConfigError(f"budget must be positive, not {budget}")
+        if scheduling is not None and scheduling not in SCHEDULING:
+            raise ConfigError(f"scheduling is one of {', '.join(SCHEDULING)}, not {scheduling!r}")
+        if scheduling is not None and budget is None:
+            raise ConfigError("scheduling says who runs where a budget does not suffice for all: give a budget, too")
+        self.scheduling = scheduling or "late_pending"
         if schedule is not None and schedule not in POLICIES:
             raise ConfigError(f"schedule is one of {', '.join(POLICIES)}, or None, not {schedule!r}")
         self.schedule = schedule
@@ -276,7 +287,7 @@ class Session(Registry):
         job = Job(
             self.spark, self.frames, moving, {n: q.asked for n, q in chosen.items()},
             {n: q.sink for n, q in chosen.items() if q.sink}, self.late_sink, self.shards, self.partitions, on_change,
-            self.rows, self.tau, self.budget, self.schedule, fill,
+            self.rows, self.tau, self.budget, self.scheduling, self.schedule, fill,
         )  # fmt: skip
         run = start(job, checkpoint, trigger)
         self.runs = [*(r for r in self.runs if r.active), run]

@@ -20,7 +20,7 @@ from muntin.dataflow.sharing.slices import last_slices
 from muntin.engine.deferral import settled
 from muntin.operators.joins.sliced_join import SlicedJoin
 from muntin.scheduling.budget import affordable
-from muntin.scheduling.deadlines import Agenda
+from muntin.scheduling.deadlines import Agenda, Sharing
 from muntin.scheduling.slice_budget import share_done, within_budget
 from muntin.scheduling.slices import sizes_of
 from muntin.spark import files
@@ -55,13 +55,15 @@ def decision(spec: PipelineSpec, batch: int) -> frozenset[int]:
 
 @dataclass
 class Budget:
-    """The decisions of a run. ``seconds``: how long a batch may take; ``partitions``: what runs at a time.
+    """The decisions of a run. ``seconds``: how long a batch may take; ``partitions``: what runs at a time;
+    ``sharing``: with whom the query runs that has waited longest.
 
     ``everybody``: nobody waits (what a change of the queries, or the end, waits for).
     """
 
     seconds: float
     partitions: int
+    sharing: Sharing = "late_pending"
     everybody: bool = False
     waits: frozenset[str] = frozenset()
     """Who waits in the batch under way, by signature."""
@@ -89,8 +91,8 @@ class Budget:
         self.waits = frozenset(spec.signatures[n] for n in waiting)
 
     def choose(self, spec: PipelineSpec) -> frozenset[int]:
-        """Who waits in the next batch: by what the operators took in the last batches, late-pending sharing, priorities
-        among those that are equally late. Nobody where operators have not run yet."""
+        """Who waits in the next batch: by what the operators took in the last batches, the sharing asked for,
+        priorities among those that are equally late. Nobody where operators have not run yet."""
         graph, n = spec.graph, len(spec.signatures)
         stateful = [graph.vertices[v].id for v in graph.stateful]
         if n < 2 or any(id not in self._work for id in stateful):
@@ -110,7 +112,7 @@ class Budget:
 
         always = sum(s for id, s in self._work.items() if id not in stateful) / self.partitions
         left = self.seconds - self._beside - always
-        due = affordable(known, 0, cost, left)
+        due = affordable(known, 0, cost, left, self.sharing)
         due = _by_slices(graph, due, cost, float("inf") if self._idle else left)
         return settled(graph, [q for q in range(n) if q not in due])
 

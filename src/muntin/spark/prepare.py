@@ -75,6 +75,8 @@ class Job:
     """Bound on the age of a result, microseconds: how long a row may wait for it."""
     budget: float | None = None
     """Seconds that a batch may take: queries that there is no time for wait (None: nobody does)."""
+    scheduling: str = "late_pending"
+    """With whom those run that a budget leaves time for (``scheduling.deadlines.SCHEDULING``)."""
     schedule: str | None = None
     """Policy by which shared joins are done slice by slice (None: whole)."""
     fill: Fill | None = None

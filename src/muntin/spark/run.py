@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from muntin.console.watched import Seen, Standing
 from muntin.core.errors import ConfigError, InternalError
 from muntin.dataflow.explain import Form
+from muntin.scheduling.deadlines import SCHEDULING
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
@@ -66,7 +67,8 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     check_tau(trigger, job.tau)
     interval(trigger, job)
     made = prepare(job, checkpoint)
-    run = Run(made, trigger, None if job.budget is None else Budget(job.budget, job.partitions))
+    budget = None if job.budget is None else Budget(job.budget, job.partitions, SCHEDULING[job.scheduling])
+    run = Run(made, trigger, budget)
     run.begin(made)
     return run
 
