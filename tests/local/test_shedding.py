@@ -247,3 +247,18 @@ def test_a_part_without_a_chunk_beside_others_was_looked_into() -> None:
         (0, 1, 10): (0, 0, 0, 2),
     }  # fmt: skip
     assert added([harvest.counts, harvest.counts])[0, 1, 3] == (4, 10, 2, 0)
+
+
+def test_a_harvested_join_keeps_the_rows_of_panes_apart() -> None:
+    pipeline, plain = harvested(NEAR, {}), harvested(NEAR, None)
+    (batch,) = batches(1, n=1, rows=200, seconds=16)
+    for p in (pipeline, plain):
+        p.push(batch)
+    (join,) = (v for v in range(len(pipeline.graph.vertices)) if harvestable(pipeline.graph, v))
+    pane = pipeline.graph.hints[join].pane
+    assert pane == 20 * SECOND // PARTS
+    for window in ("in0", "in1"):
+        cut, whole = (sum((s[join].list(window) for s in p.states), []) for p in (pipeline, plain))
+        assert {c.meta["min_start"] // pane for c in cut} == {c.meta["max_start"] // pane for c in cut}
+        assert sum(c.meta["n"] for c in cut) == sum(c.meta["n"] for c in whole) == 200
+        assert len(cut) > 5 * len(whole)

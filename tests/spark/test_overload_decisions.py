@@ -8,6 +8,7 @@ import pytest
 
 from muntin.core.errors import ConfigError, StoreError
 from muntin.engine.boxes import Scanned, stream_shares
+from muntin.engine.harvesting import Given
 from muntin.engine.pace import Pace
 from muntin.operators.joins.harvest import PARTS
 from muntin.plan.windows import QueryOptions
@@ -131,6 +132,30 @@ def test_a_slow_batch_sheds_and_a_return_restores(tmp_path: Path, caplog: pytest
     assert shown[:5] == [1.0] * 5 and all(0.2 < s < 0.7 for s in shown[5:10])
     assert shown[11:] == [1.0] * 3
     assert "left out (" in caplog.text and "taken in again" in caplog.text
+
+
+def test_queries_that_cost_little_lose_nothing_for_one_that_costs_much(tmp_path: Path) -> None:
+    wanted = {"alerts": ("never", 0), "counts": ("drop", 1), "pairs": ("drop", 0)}
+    rules = {name: Policy(AB[:1], shed, 0.0, priority) for name, (shed, priority) in wanted.items()}  # type: ignore[arg-type]
+    each = {"alerts": 1e-5, "counts": 1e-5, "pairs": 2e-3}
+    found, at, took = Overload(str(tmp_path), rules, Pace(2.0)), 0.0, []
+    for batch in range(30):
+        found.decide(batch)
+        rows = 900 if batch < 6 else 3000
+        seconds = {s: rows * e * found.current.fractions.get(s, 1.0) for s, e in each.items()}
+        took.append(0.2 + sum(seconds.values()))
+        found.done(batch, at, at + took[-1], Traffic(dict.fromkeys(rules, rows), {"a": rows}, {}, seconds), {})
+        at += max(2.0, took[-1])
+        assert found.current.fractions.get("counts", 1.0) == 1
+    assert max(took[12:]) - min(took[12:]) < 0.1 and took[-1] == pytest.approx(1.6, abs=0.1), "0.8 of the interval"
+    assert 0.2 < found.current.fractions["pairs"] < 0.25
+
+
+def test_scaled_values_stand_on_a_share_of_the_rows(tmp_path: Path) -> None:
+    rules = {"d": Policy(AB[:1], "drop", 0.0, 0)}
+    found = Overload(str(tmp_path), rules, Pace(1.0, fraction=0.25), scaled=frozenset("d"))
+    found.decide(0)
+    assert found.given("d", 40, 1000) == Given(250, 1000) and found.given("d", 40) == Given()
 
 
 def test_boxes_are_where_they_cost_least() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from muntin.engine.boxes import Scanned
 from muntin.engine.pace import Pace
 from muntin.operators.source import Source
+from muntin.optimizer.scaling import scales
 from muntin.optimizer.shedding import spans
 from muntin.spark.counts import VertexCounts
 from muntin.spark.metrics import Metrics
@@ -22,7 +23,8 @@ def overload_of(made: Prepared, seconds: float | None) -> Overload | None:
     pairs = [(q.signature, made.job.asked[n].bound) for n, q in made.job.queries.items()]
     rules = policies([(s, tuple(Scanned(*x) for x in spans(bound)), bound.options) for s, bound in pairs])
     pace = None if seconds is None else Pace(seconds)
-    found = Overload(made.checkpoint.store, rules, pace, harvested_joins(made.spec, rules))
+    scaled = frozenset(s for s, bound in pairs if scales(bound))
+    found = Overload(made.checkpoint.store, rules, pace, harvested_joins(made.spec, rules), scaled)
     found.resume(made.spec.resumed.batch)
     return found
 
@@ -36,4 +38,9 @@ def traffic_of(made: Prepared, found: Mapping[str, Metrics], vertices: Mapping[s
         for v in made.spec.graph.vertices
         if isinstance(v.op, Source) and v.id in vertices
     }
-    return Traffic(rows, brought, {s: float(found[s].results) for s in rows if s in found})
+    took = dict.fromkeys(rows, 0.0)
+    for number, v in enumerate(made.spec.graph.vertices):
+        users = [made.spec.signatures[q] for q in made.spec.graph.used_by[number]]
+        for user in users:
+            took[user] = took.get(user, 0.0) + (vertices[v.id].seconds / len(users) if v.id in vertices else 0.0)
+    return Traffic(rows, brought, {s: float(found[s].results) for s in rows if s in found}, took)

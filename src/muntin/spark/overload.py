@@ -20,7 +20,7 @@ from muntin.core.time import SECOND
 from muntin.dataflow.harvestable import harvestable
 from muntin.engine.boxes import Scanned, stream_shares
 from muntin.engine.harvesting import Given, Learned, Setting, to_json
-from muntin.engine.pace import LEAST, Load, Measured, Pace, shares
+from muntin.engine.pace import KEEP, LEAST, Load, Measured, Pace, shares
 from muntin.operators.joins.harvest import PARTS, Counts
 from muntin.plan.windows import QueryOptions, Shed
 from muntin.spark import files
@@ -142,11 +142,13 @@ def interval_of(trigger: int | None, tau: int | None, once: bool) -> float | Non
 @dataclass(frozen=True)
 class Traffic:
     """What a batch brought: by signature ``rows`` of the query's streams and ``results``, by stream ``rates``, its
-    rows; kept as rows and results a second (results: were nothing left out)."""
+    rows; kept as rows and results a second (results: were nothing left out). ``seconds``: by signature, what its
+    operators took, of shared ones a part."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
     results: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 SMALLEST = 1 / 32
@@ -198,6 +200,9 @@ WINDOWS_TOO = 1.5
 """Power of the share of rows that the work of a join is taken for: more than the share, since its windows get thinner,
 and less than its square, since that takes as long as they are."""
 
+
+TELLING = 1 / 32
+"""Fraction of a query's work from which what it takes says what all of it would."""
 
 COARSE = 0.5
 """Part of a window beyond which what waits for a batch (as long as the last one took) is too much for harvesting."""
@@ -252,18 +257,21 @@ class Admitted:
 
 @dataclass
 class Overload:
-    """The driver's side of one run. ``pace``: None where nothing may be shed; ``joins``: by id, those that harvest."""
+    """The driver's side of one run. ``pace``: None where nothing may be shed; ``joins``: by id, those that harvest;
+    ``scaled``: signatures of queries whose values are scaled, whose results are as many whatever is left out."""
 
     store: str
     policies: Mapping[str, Policy]
     pace: Pace | None
     joins: Mapping[str, HarvestedJoin] = field(default_factory=dict)
+    scaled: frozenset[str] = frozenset()
     learned: dict[str, Learned] = field(default_factory=dict)
     current: Decision = field(default_factory=Decision)
     _measured: Traffic = field(default_factory=Traffic)
     _admitted: dict[str, Admitted] = field(default_factory=dict)
     _harvests: dict[str, float] = field(default_factory=dict)
     _given: dict[str, Given] = field(default_factory=dict)
+    _each: dict[str, float] = field(default_factory=dict)
     _before: float | None = None
     _took: float = 0.0
 
@@ -335,11 +343,24 @@ class Overload:
 
     def _fractions(self, fraction: float) -> dict[str, float]:
         """How much of its work each query does."""
-        loads = [
-            Load(max(1, self._measured.rows.get(s, 1)), p.sheds, p.floor, p.priority) for s, p in self.policies.items()
-        ]
+        work = self._work({s: self._measured.rows.get(s, 1) for s in self.policies})
+        loads = [Load(work[s], p.sheds, p.floor, p.priority) for s, p in self.policies.items()]
         found = shares(fraction, loads) if fraction < 1 else (1.0,) * len(loads)
         return dict(zip(self.policies, found, strict=True))
+
+    def _work(self, rows: Mapping[str, int]) -> dict[str, float]:
+        """By signature what all of the work of a batch of so many rows is, by what a row took before: rows themselves
+        where nothing is known."""
+        usual = sum(self._each.values()) / len(self._each) if self._each else 1.0
+        return {s: max(1, n) * self._each.get(s, usual) for s, n in rows.items()}
+
+    def _note_work(self, traffic: Traffic) -> None:
+        for s, seconds in traffic.seconds.items():
+            part = self.current.fractions.get(s, 1.0)
+            done = traffic.rows.get(s, 0) * part
+            if seconds > 0 and done > 0 and part >= TELLING:
+                own = seconds / done
+                self._each[s] = KEEP * self._each.get(s, own) + (1 - KEEP) * own
 
     def answer(self, signature: str) -> float:
         """The share of a query's answer that the batch is estimated to give: by what was read of its windows once that
@@ -350,8 +371,11 @@ class Overload:
         read, planned = self._given.get(signature), self._harvests.get(signature, 0.0)
         return min(1.0, own / planned * read.share) if read and read.there and planned else own
 
-    def given(self, signature: str, results: int) -> Given:
-        """The results of a batch, and how many it is estimated to have had, were nothing left out."""
+    def given(self, signature: str, results: int, rows: int = 0) -> Given:
+        """The results of a batch, and how many it is estimated to have had, were nothing left out. Where values are
+        scaled: the rows that they stand on, of the ``rows`` that came."""
+        if signature in self.scaled:
+            return Given(round(rows * self.answer(signature)), rows)
         read = self._given.get(signature)
         if not results:
             return Given(0, read.there, read.error) if read else Given()
@@ -371,15 +395,17 @@ class Overload:
         if self.pace is None:
             return
         rows = traffic.rows
-        whole = sum(rows.values())
-        kept = sum(n * self.current.fractions.get(s, 1.0) for s, n in rows.items())
+        work = self._work(rows)
+        kept = sum(w * self.current.fractions.get(s, 1.0) for s, w in work.items()) / max(sum(work.values()), 1e-12)
+        if self.pace.batches >= self.pace.warm:
+            self._note_work(traffic)
         period = self.pace.interval if before is None else began - before
         full = {s: self.given(s, int(n)).there / period for s, n in traffic.results.items()}
         self._measured = Traffic(rows, {s: n / period for s, n in traffic.rates.items()}, full)
         for signature, past in self._admitted.items():
             past.add(period, self.current.of(signature))
         was = self.pace.fraction
-        self.pace = self.pace.after(Measured(whole, period, kept / whole if whole else 1.0, ended - began))
+        self.pace = self.pace.after(Measured(sum(rows.values()), period, kept, ended - began))
         if self.pace.fraction < 1 <= was:
             log.warning(
                 "batch %d took %.1f s of %.1f: from now on a part of the input is left out (%.1f %% kept)",

@@ -363,7 +363,7 @@ class Run:
             traffic, gave = traffic_of(made, found, vertices), harvest_counts(reports)
             self._overload.done(batch_id, began, ended, traffic, gave)
             shares = {s: self._overload.answer(s) for s in names.values()}
-            given = {s: self._overload.given(s, found[s].results) for s in names.values() if s in found}
+            given = {s: self._overload.given(s, found[s].results, found[s].rows) for s in names.values() if s in found}
         self._metrics = add_up(self._metrics, batch_id, found, names, made.job.tau, made.since, vertices, shares, given)
         for name, m in self._metrics.queries.items():
             self._late[name] = self._late.get(name, 0) + m.late
