@@ -250,7 +250,7 @@ def test_a_part_without_a_chunk_beside_others_was_looked_into() -> None:
 
 
 def test_a_harvested_join_keeps_the_rows_of_panes_apart() -> None:
-    pipeline, plain = harvested(NEAR, {}), harvested(NEAR, None)
+    pipeline, plain = harvested(NEAR, {}, 1), harvested(NEAR, None, 1)
     (batch,) = batches(1, n=1, rows=200, seconds=16)
     for p in (pipeline, plain):
         p.push(batch)
