@@ -80,7 +80,6 @@ def test_whole_queries_in_process() -> None:
         ("size(s)", r"SIZE takes an array or a map"),
         ("array_contains(tags, 1)", r"the elements of .* are not compared with"),
         ("explode(tags)", r"there is no EXPLODE here: nested values are taken apart here .*columns = \{ tag"),
-        ("get_json_object(s, '$.a')", r"paths into JSON are not supported: .*decode = \"json\""),
     ],
 )
 def test_errors_say_what_is_there(text: str, message: str) -> None:

@@ -455,3 +455,10 @@ def test_predicate_mask_treats_null_as_not_true() -> None:
     batch = pa.record_batch({"x": pa.array([1, None, 3])})
     mask = predicate_mask(Call("gt", (Column("x", I64), Literal(2, I64)), BOOL), batch)
     assert mask.dtype == np.bool_ and mask.tolist() == [False, False, True]
+
+
+def test_texts_joined_where_nothing_is_there_are_empty() -> None:
+    columns = pa.record_batch({"s": pa.array(["x", None, None]), "t": pa.array([None, None, "y"])})
+    by, text = Literal(", ", pa.string()), pa.string()
+    e = Call("concat_ws", (by, Column("s", text), Column("t", text)), text)
+    assert evaluate(e, columns).to_pylist() == ["x", "", "y"]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates.registry import listed
-from muntin.cql import functions, instead, literals, nested, spark_names, user_functions
+from muntin.cql import functions, instead, json_calls, literals, nested, spark_names, user_functions
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
 from muntin.cql.dialect import WRAPPERS, WstreamCall
@@ -86,6 +86,8 @@ ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
     exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
     exp.Dot: _TWO, exp.Bracket: ("this", "expressions", "offset", "safe"),
+    exp.Struct: ("expressions",), exp.PropertyEQ: _TWO, exp.JSONExtract: (*_TWO, "only_json_types"),
+    exp.JSONExtractScalar: (*_TWO, "only_json_types", "scalar_only"),
 }  # fmt: skip
 """By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
 _AGGREGATE_HINTS = {
@@ -223,6 +225,10 @@ class ExprBinder:
                 return extract(node.this.name, self.bind(node.expression))
             case exp.Anonymous():
                 return self._named(node)
+            case exp.Struct(expressions=parts) if all(isinstance(p, exp.PropertyEQ) for p in parts):
+                return json_calls.struct([p.this.name for p in parts], [self.bind(p.expression) for p in parts])
+            case exp.JSONExtractScalar() if "called" not in node.meta:
+                return json_calls.arrow(self.bind(node.this), self.bind(node.expression))
             case _:
                 raise self._unsupported(node)
 

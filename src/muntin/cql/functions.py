@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from muntin.cql import nested, spark_names
+from muntin.cql import json_calls, nested, spark_names
 from muntin.cql.coerce import coerce, common_type
 from muntin.cql.date_formats import date_format
 from muntin.cql.operators import (
@@ -231,12 +231,18 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "map_contains_key": (2, 2, nested.map_contains_key),
     "map_keys": (1, 1, nested.map_keys),
     "map_values": (1, 1, nested.map_values),
+    "get_json_object": (2, 2, json_calls.get_json_object),
+    "json_array_length": (1, 1, json_calls.array_length),
+    "json_object_keys": (1, 1, json_calls.object_keys),
+    "from_json": (2, 2, json_calls.from_json),
+    "to_json": (1, 1, json_calls.to_json),
+    "named_struct": (2, _ANY, json_calls.named_struct),
     **{name: (1, 1, part(name)) for name in DATE_PARTS + CLOCK_PARTS},
 }
 
 TABLE |= spark_names.TABLE
 
-NAMES = sorted([*TABLE, "date_trunc", "extract", "to_date"])
+NAMES = sorted([*TABLE, "date_trunc", "extract", "struct", "to_date"])
 """What messages name: the table, and the functions that syntax of their own brings."""
 
 

@@ -18,12 +18,12 @@ _SESSIONS = (
     "window_start and window_end say where they start and end"
 )
 _JSON = (
-    "texts of JSON are not taken apart here: do it in the DataFrame that is registered, as in "
-    "df.withColumn('a', get_json_object('doc', '$.a')), with columns = { a = \"get_json_object(doc, '$.a')\" } of a "
-    "job file's stream, or with its decode = \"json\" and a schema; encode = \"json\" of a sink makes JSON of results"
+    "parts of a text of JSON are GET_JSON_OBJECT(text, '$.a.b[0]'), or text ->> '$.a.b[0]', and FROM_JSON(text, "
+    "'a INT, b ARRAY<STRING>') reads all of it; TO_JSON writes structs, arrays and maps"
 )
 _ARRAYS = (
-    "nested values are taken apart here (s.field, x[0], m['key'], SIZE, ARRAY_CONTAINS), not made or turned into rows: "
+    "nested values are taken apart here (s.field, x[0], m['key'], SIZE, ARRAY_CONTAINS), and structs made, not turned "
+    "into rows: "
     "do that in the DataFrame that is registered, as in df.withColumn('tag', explode('tags')), or with columns = "
     "{ tag = \"explode(tags)\" } of a job file's stream"
 )
@@ -53,11 +53,11 @@ _BY_NAME: Mapping[str, str] = {
     ),
     **dict.fromkeys(("session", "session_window", "session_start", "session_end"), _SESSIONS),
     **dict.fromkeys(
-        ("json_extract", "json_extract_scalar", "get_json_object", "json_value", "json_query", "from_json", "to_json",
-         "json_tuple", "parse_json"), _JSON
+        ("json_extract", "json_extract_scalar", "json_value", "json_query", "json_tuple", "parse_json",
+         "try_parse_json", "schema_of_json", "variant_get", "try_variant_get", "json_extract_path_text"), _JSON
     ),
     **dict.fromkeys(
-        ("explode", "explode_outer", "posexplode", "inline", "named_struct", "struct", "array", "map", "split",
+        ("explode", "explode_outer", "posexplode", "inline", "array", "map", "split",
          "flatten", "transform"), _ARRAYS
     ),
     **dict.fromkeys(("timestamp_diff",), "write TIMESTAMPDIFF(unit, start, end), or subtract them for an INTERVAL"),
@@ -129,7 +129,8 @@ def for_node(node: exp.Expr) -> str | None:
         case exp.Bracket() | exp.Slice() | exp.Dot() | exp.Array() | exp.Struct() | exp.Map():
             return f"this form of arrays, maps and structs is not supported: {_ARRAYS}"
         case exp.JSONExtract() | exp.JSONExtractScalar():
-            return f"paths into JSON are not supported: {_JSON}"
+            called = str(node.meta.get("called", "->"))
+            return not_here(called, _JSON) if called != "->" else f"-> is not supported: {_JSON}"
         case exp.Tuple():
             return (
                 "(a, b) stands left of IN (SELECT ...) alone: compare one by one, as in a = 1 AND b = 2, and count "

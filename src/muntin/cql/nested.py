@@ -7,6 +7,7 @@ What is not there is NULL: a subscript beyond the end of an array, a key that a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -34,7 +35,10 @@ def field_of(e: Expr, name: str) -> Expr:
     if len(found) != 1:
         what = "is ambiguous" if found else "is not there"
         raise TypeClash(f"field {name!r} of {describe(e)} {what}.{did_you_mean(name, names)} Fields: {listing(names)}")
-    return Call("field", (e, Literal(found[0], pa.string())), e.type.field(found[0]).type)
+    kept = e.type.field(found[0])
+    if isinstance(e, Call) and e.fn == "from_json":
+        e = replace(e, type=pa.struct([kept]))  # fields that nobody asks for are not read
+    return Call("field", (e, Literal(found[0], pa.string())), kept.type)
 
 
 def subscript(e: Expr, at: Expr) -> Expr:

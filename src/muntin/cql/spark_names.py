@@ -322,6 +322,10 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
 }  # fmt: skip
 
 PARSED_AS_CALLS = frozenset(
-    name.upper() for name in (*TABLE, "date_diff", "timestamp_diff", "timestamp_add", "str_position")
-) - {"REVERSE"}
+    name.upper()
+    for name in (
+        *TABLE, "date_diff", "timestamp_diff", "timestamp_add", "str_position",
+        "get_json_object", "json_object_keys", "from_json", "to_json", "named_struct",
+    )
+) - {"REVERSE"}  # fmt: skip
 """Names that sqlglot would make nodes of its own of, with their arguments in another order."""

@@ -120,6 +120,12 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
             there = " AND ".join(f"{x} IS NOT NULL" for x in texts)
             fields = ", ".join(f"'{f.name}', {x}" for f, x in zip(t, texts, strict=True))
             return f"CASE WHEN {there} THEN named_struct({fields}) END"
+        case "struct":
+            return f"named_struct({', '.join(f'{text_literal(f.name)}, {x}' for f, x in zip(t, texts, strict=True))})"
+        case "from_json":
+            return f"from_json({texts[0]}, {text_literal(to_spark(t))})"
+        case "to_json":
+            return f"to_json({texts[0]})"
         case "cast":
             return f"CAST({texts[0]} AS {to_spark(t)})"
         case "at_time_zone":

@@ -64,6 +64,10 @@ def _in_zone(e: Expr, zone: Literal) -> Expr:
             return replace(call, args=(unit, x, zone))
         case Call("add_months", (x, months)) if _zoned(x.type):
             return replace(call, args=(x, months, zone))
+        case Call("from_json", (x,), kind) if _has_zoned(kind):
+            return replace(call, args=(x, zone))
+        case Call("to_json", (x,)) if _has_zoned(x.type):
+            return replace(call, args=(x, zone))
         case _:
             return call
 
@@ -81,6 +85,14 @@ def _cast(call: Call, x: Expr, kind: pa.DataType, zone: Literal) -> Expr:
             return replace(call, args=(x, zone))
         case _:
             return call
+
+
+def _has_zoned(kind: pa.DataType) -> bool:
+    """Whether a timestamp stands somewhere in a nested type."""
+    if pa.types.is_map(kind):
+        return _has_zoned(kind.key_type) or _has_zoned(kind.item_type)
+    inside = [kind.field(i).type for i in range(kind.num_fields)]
+    return any(map(_has_zoned, inside)) if inside else _zoned(kind)
 
 
 def _zoned(kind: pa.DataType) -> bool:

@@ -50,7 +50,18 @@ FUNCTIONS: frozenset[str] = frozenset(
     # parts of nested values, NULL where they are not there: field(struct, name), element(array, place from 0),
     # element(map, key)
     + ["field", "element", "size", "array_contains", "map_keys", "map_values"]
+    # struct(x, y, ...): a struct of values, which may be NULL
+    + ["struct"]
+    # texts of JSON (``OURS``): get_json_object(text, path); from_json(text) as a value of the call's type and
+    # to_json(value), which may name a zone as their last argument, as ``cast`` does
+    + ["get_json_object", "json_array_length", "json_object_keys", "from_json", "to_json"]
 )
+
+OURS: frozenset[str] = frozenset(
+    ["get_json_object", "json_array_length", "json_object_keys", "from_json", "to_json"]
+)
+"""Functions that Spark SQL never computes for us, though it has them: how it reads JSON and writes doubles differs
+between its releases and those of Java."""
 
 
 USER = "udf:"
@@ -167,6 +178,12 @@ def columns_of(e: Expr) -> Iterator[Column]:
                 yield from columns_of(a)
         case Literal():
             return
+
+
+def computed_here(e: Expr) -> bool:
+    """Whether ``scalars`` computes a part of the expression wherever it runs: a user's function, or one of ``OURS``."""
+    own = isinstance(e, Call) and (e.fn.startswith(USER) or e.fn in OURS)
+    return own or (isinstance(e, Call) and any(map(computed_here, e.args)))
 
 
 def calls_user_code(e: Expr) -> bool:

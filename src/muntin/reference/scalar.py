@@ -14,6 +14,7 @@ import pyarrow.types as pt
 from muntin.core.errors import DataError
 from muntin.plan.exprs import USER, Call, Column, Expr, Literal
 from muntin.reference.casts import cast
+from muntin.reference.json_texts import JSON, written
 from muntin.reference.nested import NESTED
 from muntin.reference.spark_names import STRICT as SPARK_NAMES
 from muntin.reference.times import TIMES
@@ -49,7 +50,7 @@ def _arguments(fn: str, args: tuple[Expr, ...], row: Mapping[str, Any]) -> list[
     values: list[Any] = []
     for arg in args:
         values.append(eval_expr(arg, row))
-        if values[-1] is None and fn not in _SEE_NULL and fn != "concat":
+        if values[-1] is None and fn not in _SEE_NULL and fn not in ("concat", "struct"):
             return [None] * len(args)
     return values
 
@@ -74,6 +75,10 @@ def _apply(call: Call, values: list[Any]) -> Any:
     if fn == "cast":
         zone = values[1] if len(values) > 1 else None
         return None if values[0] is None else cast(values[0], call.args[0].type, type_, zone)
+    if fn == "struct":
+        return {f.name: v for f, v in zip(type_, values, strict=True)}
+    if fn == "to_json":
+        return None if values[0] is None else written(values[0], call.args[0].type, *values[1:])
     if fn in _SEE_NULL:
         return coerce(_SEE_NULL[fn](*values), type_)
     if any(v is None for v in values):
@@ -333,4 +338,5 @@ _STRICT: dict[str, Callable[..., Any]] = {
     **SPARK_NAMES,
     **TIMES,
     **NESTED,
+    **JSON,
 }

@@ -23,13 +23,13 @@ def _rows(args: Sequence[Value]) -> int:
     return max((len(a) for a in args if isinstance(a, pa.Array)), default=1)
 
 
-def _list(value: pa.Array) -> pa.Array:
+def plain_list(value: pa.Array) -> pa.Array:
     """Arrays with offsets of 32 bits."""
     kind = value.type
     return value if pa.types.is_list(kind) or pa.types.is_map(kind) else pc.cast(value, pa.list_(kind.value_type))
 
 
-def _bounds(value: pa.Array) -> tuple[Ints, Ints]:
+def bounds(value: pa.Array) -> tuple[Ints, Ints]:
     """Where each row's elements begin and end, in ``values`` (of a map ``keys`` and ``items``); NULL rows have none."""
     offsets = np.asarray(value.offsets, np.int64)
     there = value.is_valid().to_numpy(zero_copy_only=False)
@@ -45,8 +45,8 @@ def _field(args: Sequence[Value], kind: pa.DataType) -> Value:
 
 def _element(args: Sequence[Value], kind: pa.DataType) -> Value:
     rows = _rows(args)
-    value, at = _list(_column(args[0], rows)), _column(args[1], rows)
-    low, high = _bounds(value)
+    value, at = plain_list(_column(args[0], rows)), _column(args[1], rows)
+    low, high = bounds(value)
     if pa.types.is_map(value.type):
         place, found, parts = *_place_of(value.keys, at, low, high), value.items
     else:
@@ -55,7 +55,7 @@ def _element(args: Sequence[Value], kind: pa.DataType) -> Value:
     return convert(parts.take(pa.array(np.where(found, place, 0), mask=~found)), kind)
 
 
-def _inside(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+def inside(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Places of all elements of the rows, and of each the number of its row."""
     sizes = high - low
     row = np.repeat(np.arange(len(low)), sizes)
@@ -65,7 +65,7 @@ def _inside(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 def _hits(parts: pa.Array, wanted: pa.Array, low: Ints, high: Ints) -> tuple[Ints, Ints, pa.Array]:
     """Places, rows, and of each element whether it equals what its row looks for (NULL: not known)."""
-    place, row = _inside(low, high)
+    place, row = inside(low, high)
     return place, row, equal(parts.take(pa.array(place)), wanted.take(pa.array(row)))
 
 
@@ -78,16 +78,16 @@ def _place_of(parts: pa.Array, wanted: pa.Array, low: Ints, high: Ints) -> tuple
 
 
 def _size(args: Sequence[Value], kind: pa.DataType) -> Value:
-    value = _list(_column(args[0], 1))
-    low, high = _bounds(value)
+    value = plain_list(_column(args[0], 1))
+    low, high = bounds(value)
     missing = value.is_null().to_numpy(zero_copy_only=False)
     return convert(pa.array(high - low, mask=missing), kind)
 
 
 def _array_contains(args: Sequence[Value], _: pa.DataType) -> Value:
     rows = _rows(args)
-    value, wanted = _list(_column(args[0], rows)), _column(args[1], rows)
-    low, high = _bounds(value)
+    value, wanted = plain_list(_column(args[0], rows)), _column(args[1], rows)
+    low, high = bounds(value)
     _, row, same = _hits(value.values, convert(wanted, value.type.value_type), low, high)
     sure, unsure = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
     sure[row[pc.fill_null(same, False).to_numpy(zero_copy_only=False)]] = True
@@ -99,8 +99,8 @@ def _array_contains(args: Sequence[Value], _: pa.DataType) -> Value:
 def _of_map(part: Callable[[pa.Array], pa.Array]) -> Callable[[Sequence[Value], pa.DataType], Value]:
     def run(args: Sequence[Value], kind: pa.DataType) -> Value:
         value = _column(args[0], 1)
-        low, high = _bounds(value)
-        place, _ = _inside(low, high)
+        low, high = bounds(value)
+        place, _ = inside(low, high)
         offsets = pa.array(np.concatenate([[0], np.cumsum(high - low)]), pa.int32())
         lists = pa.ListArray.from_arrays(offsets, part(value).take(pa.array(place)), mask=value.is_null())
         return convert(lists, kind)

@@ -35,7 +35,9 @@ def _whole(value: Value) -> int:
 def _concat_ws(args: Sequence[Value], kind: pa.DataType) -> Value:
     """The texts that are there, with the first argument between them."""
     between, *parts = map(_texts, args)
-    return pc.binary_join_element_wise(*parts, between, null_handling="skip")
+    rows = max((len(p) for p in parts if isinstance(p, pa.Array)), default=1)
+    begun = pc.binary_join_element_wise(pa.repeat("", rows), *parts, between, null_handling="skip")
+    return pc.utf8_slice_codeunits(begun, len(_plain(between)))  # Arrow leaves rows out in which nothing is there
 
 
 def _rlike(args: Sequence[Value], kind: pa.DataType) -> Value:

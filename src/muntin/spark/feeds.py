@@ -15,7 +15,7 @@ from muntin.dataflow.graph import Graph
 from muntin.engine.rows import sent_schema, wire_schema
 from muntin.operators.source import Source
 from muntin.plan.catalog import Stream
-from muntin.plan.exprs import TRUE, Call, Column, Expr, Literal, calls_user_code, conjunction, conjuncts
+from muntin.plan.exprs import TRUE, Call, Column, Expr, Literal, computed_here, conjunction, conjuncts
 from muntin.plan.failing import any_may_fail
 from muntin.spark.late import ROW
 from muntin.spark.pack import NOW
@@ -97,17 +97,17 @@ class Places:
 
 
 def _place(e: Expr, exprs: Places) -> int:
-    found = _over_columns(e, exprs) if calls_user_code(e) else to_spark_sql(e)
+    found = _over_columns(e, exprs) if computed_here(e) else to_spark_sql(e)
     return exprs.of.setdefault(found, len(exprs.of))
 
 
 def _over_columns(e: Expr, exprs: Places) -> Expr:
-    """An expression that calls users' code, over columns of the JVM: whatever in it does not, and cannot fail for a row
-    that is not asked about."""
+    """An expression that Spark SQL cannot compute, over columns of the JVM: whatever in it can be, and cannot fail for
+    a row that is not asked about."""
     match e:
         case Literal():
             return e
-        case Call() if calls_user_code(e) or any_may_fail(e):
+        case Call() if computed_here(e) or any_may_fail(e):
             return replace(e, args=tuple(_over_columns(a, exprs) for a in e.args))
         case _:
             return Column(f"e{_place(e, exprs)}", e.type)
