@@ -62,6 +62,17 @@ ONE = "FROM flights [NOW]"
         (f"SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY delay DESC) AS x {ONE}", "PERCENTILE_CONT", "ascending"),
         (f"SELECT MODE(delay) AS x {ONE}", "MODE", "session.aggregate"),
         (f"SELECT STRING_AGG(origin, ',') AS x {ONE}", "STRING_AGG", "COLLECT(x)"),
+        (
+            "SELECT w.n FROM (SELECT window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE flights, DESCRIPTOR(ts), "
+            "INTERVAL '5' MINUTES)) GROUP BY window_end) AS w",
+            "window_end",
+            "a sub-query needs no key for it",
+        ),
+        (
+            "SELECT window_start, COUNT(*) AS n FROM flights [RANGE 5 MINUTES SLIDE 5 MINUTES]",
+            "window_start",
+            "write WINDOW_START()",
+        ),
         (f"SELECT CURRENT_TIMESTAMP AS x {ONE}", "CURRENT_TIMESTAMP", "event time"),
     ],
 )

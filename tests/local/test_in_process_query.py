@@ -276,3 +276,25 @@ def test_forms_of_parquet(tmp_path: Path) -> None:
     ):
         answer = muntin.query(f"Rstream(SELECT {shown} FROM e [NOW])", e=str(tmp_path / where))
         assert [tuple(r.values())[:2] for r in answer.to_pylist()] == found, where
+
+
+def test_a_column_that_is_always_null_goes_through_aggregates() -> None:
+    """As one of a CSV file that is empty today, or of dicts with None alone."""
+    rows = [{"ts": 1, "k": 1, "v": None}, {"ts": 2, "k": 2, "v": None}]
+    answer = muntin.query(
+        "SELECT COUNT(v) AS c, SUM(v) AS s, MAX(v) AS m, BOOL_OR(v) AS b, ARG_MAX(k, v) AS a, COUNT(DISTINCT v) AS d, "
+        "QUANTILE(v, 0.5) AS q FROM o [RANGE 1 MINUTE SLIDE 1 MINUTE] WHERE v IS NULL",
+        o=rows, ts="ts", ts_unit="s",
+    )  # fmt: skip
+    assert answer.drop_columns(["ts"]).to_pylist()[0] == {
+        "c": 0, "s": None, "m": None, "b": None, "a": None, "d": 0, "q": None,
+    }  # fmt: skip
+    with pytest.raises(QueryError, match=r"v holds nothing but NULL.*CAST\(v AS STRING\)"):
+        muntin.query("SELECT v, COUNT(*) AS n FROM o [NOW] GROUP BY v", o=rows, ts="ts", ts_unit="s")
+    fixed = "SELECT CAST(v AS STRING) AS v, COUNT(*) AS n FROM o [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY 1"
+    assert muntin.query(fixed, o=rows, ts="ts", ts_unit="s")["n"].to_pylist() == [2]
+
+
+def test_parameters_that_are_no_mapping_are_refused() -> None:
+    with pytest.raises(ConfigError, match="parameters are values by name"):
+        muntin.query("SELECT k FROM o", o=[{"ts": 1, "k": 1}], ts="ts", ts_unit="s", parameters=3)  # type: ignore[arg-type]

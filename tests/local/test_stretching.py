@@ -102,6 +102,12 @@ def test_lateness_in_periods() -> None:
     assert of(20, 22, (), behind={0: 10 * SECOND}) == [5, 0, None]
 
 
+def test_sessions_have_no_period_to_be_late_by() -> None:
+    text = "SELECT k, COUNT(*) AS n FROM A [PARTITION BY k SESSION 5 SECONDS] GROUP BY k"
+    graph = Graph.of(plan_queries([bind(text, CATALOG)]))
+    assert lateness(graph, 0, Times((10 * SECOND,), (22 * SECOND,), (10 * SECOND,), (), ())) is None
+
+
 @pytest.mark.parametrize(
     "text, reason",
     [

@@ -43,6 +43,13 @@ class Takes:
         """Whether a value of the family will do; ``once``: each value counts once, so that values are told apart."""
         return family in self.families and not (once and family == "nested")
 
+    @property
+    def of_nulls(self) -> pa.DataType:
+        """The type that a value which is always NULL is taken for."""
+        if "string" in self.families:
+            return pa.string()
+        return pa.float64() if "number" in self.families else pa.bool_()
+
 
 NUMBERS = Takes("numbers", frozenset(["number"]))
 CONDITIONS = Takes("conditions (BOOLEAN)", frozenset(["boolean"]))

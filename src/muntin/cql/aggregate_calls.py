@@ -115,6 +115,7 @@ class AggregateCalls:
     ) -> Agg:
         """The aggregate over a value, and what else the call is written with."""
         once = what.distinct == "always" or (distinct and what.distinct == "yes")
+        value = _typed(what.takes, value)
         self._check(what, f"{name}(DISTINCT)" if distinct else name, once, value, node)
         if what.by is not None:
             return Agg(what.fn, self._by(what.by, name, value, further, node), what.type(value.type))
@@ -130,7 +131,7 @@ class AggregateCalls:
         """A value beside what orders its row."""
         if not given:
             raise place_of(node, self.text).error(f"{name} takes two arguments, as in {name}(x, y)")
-        key = self._argument(name, given[0])
+        key = _typed(takes, self._argument(name, given[0]))
         if not takes.allows(family(key.type), False):
             raise place_of(node, self.text).error(
                 f"{name} takes {takes.words} after its first argument, not {describe(key)}"
@@ -184,6 +185,12 @@ class AggregateCalls:
         """Raise for an argument of the wrong kind."""
         if not what.takes.allows(family(arg.type), once):
             raise place_of(node, self.text).error(f"{name} takes {what.takes.words}, not {describe(arg)}")
+
+
+def _typed(takes: Takes, value: Expr) -> Expr:
+    """A value that is always NULL in a type that the aggregate takes: a column may hold nothing else for a while."""
+    untyped = pa.types.is_null(value.type) and not isinstance(value, Literal)
+    return coerce(value, takes.of_nulls) if untyped else value
 
 
 def _one_argument(what: Aggregate, name: str, arg: exp.Expr | None, distinct: bool = False) -> str:

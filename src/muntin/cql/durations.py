@@ -19,7 +19,10 @@ _NAMES: dict[int, str] = {
     WEEK: "week weeks w wk wks",
 }
 UNITS: dict[str, int] = {name: span for span, names in _NAMES.items() for name in names.split()}
-_ALLOWED = "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY, WEEK (also plural, us, ms, sec, min, hr)"
+_ALLOWED = (
+    "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY, WEEK (also plural, us, ms, sec, min, hr), and of "
+    "windows MONTH, QUARTER, YEAR"
+)
 _HOW = f"write a number and a unit, as in 10 MINUTES; {_ALLOWED}"
 _CALENDAR = {
     **dict.fromkeys(("month", "months", "mon", "mons"), 1), **dict.fromkeys(("quarter", "quarters"), 3),

@@ -26,6 +26,8 @@ def with_parameters(text: str, values: Mapping[str, Any]) -> str:
     Values are None, booleans, numbers, text, dates and datetimes. Raises ConfigError for a parameter without a value, a
     value without a parameter, and a value of another type. Cost: one pass over the text.
     """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f'parameters are values by name, as in parameters={{"carrier": "AA"}}, not {values!r}')
     found = list(_parameters(text)) if ":" in text else []
     missing = next((name for name, _, _ in found if name not in values), None)
     if missing is not None and values:

@@ -203,8 +203,7 @@ class Block:
         names = named(items, self.ctx.text)
         for item, e in zip(items, exprs, strict=True):
             if pa.types.is_null(e.type):
-                how = "write CAST(NULL AS STRING) or another type"
-                raise self.ctx.at(item.node).error(f"NULL alone has no type: {how}")
+                raise self.ctx.at(item.node).error(_untyped(item.node, e))
         return Project(source, (*zip(names, exprs, strict=True), *hidden))
 
     def _distinct(self, project: Project) -> Node:
@@ -214,6 +213,14 @@ class Block:
         if nested is not None:
             raise self.ctx.at(self.select).error(f"DISTINCT takes plain values, not {nested.name} ({nested.type})")
         return Distinct(project)
+
+
+def _untyped(node: exp.Expr, e: Expr) -> str:
+    """What to write for a value that is always NULL."""
+    if isinstance(e, Column):
+        name = node.name if isinstance(node, exp.Column) else e.name
+        return f"{name} holds nothing but NULL, so that it has no type: write CAST({name} AS STRING) or another type"
+    return "NULL alone has no type: write CAST(NULL AS STRING) or another type"
 
 
 def _pulled(steps: list[Step], scope: Scope) -> tuple[list[Step], list[Expr]]:

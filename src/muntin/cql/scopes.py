@@ -213,6 +213,12 @@ class Scope:
         return place_of(node.this, self.text).error(f"{node.name!r} is ambiguous: write {names}")
 
     def _unknown(self, node: exp.Column, sources: Sequence[Source]) -> QueryError:
+        if node.name.lower() in ("window_start", "window_end"):
+            return place_of(node.this, self.text).error(
+                f"{node.name} is there in the outermost select list over TUMBLE, HOP and window(...) (beside "
+                f"[RANGE ... SLIDE ...] write {node.name.upper()}()): at an instant there is one window: a sub-query "
+                "needs no key for it, and a join meets rows of that window alone; leave it out elsewhere"
+            )
         single = len(sources) == 1
         known = [n if single else f"{s.alias}.{n}" for s in sources for n, _ in s.columns]
         plain = [n for s in sources for n, _ in s.columns]

@@ -8,17 +8,17 @@ from muntin.core.calendar import nominal
 from muntin.core.time import FOREVER, NEVER, ceil_to
 from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Times
-from muntin.plan.windows import Ticks
+from muntin.plan.windows import ANY_INSTANT, Ticks
 
 
 def lateness(graph: Graph, query: int, times: Times) -> int | None:
     """Periods by which the oldest instant that a query answers in a batch comes late, or has come where it waits.
 
-    0: on time, at most one instant. None: the query has no SLIDE, or nothing has come yet. Of slides on the clock of a
-    zone and of months, within one period.
+    0: on time, at most one instant. None: the query has no SLIDE (one of sessions shows them when they end), or nothing
+    has come yet. Of slides on the clock of a zone and of months, within one period.
     """
     plan = graph.plans[query]
-    if plan.ticks is None:
+    if plan.ticks is None or plan.ticks == ANY_INSTANT:
         return None
     domain = graph.domains.index(graph.vertices[graph.roots[query]].streams)
     low, high = times.behind.get(query, times.befores[domain]), times.watermarks[domain]

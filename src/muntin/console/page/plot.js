@@ -17,7 +17,7 @@ function steps(low, high, count) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((x) => x * power).find((x) => x >= rough);
   const found = [];
-  for (let x = Math.ceil(low / step) * step; x <= high + step / 1e6; x += step) found.push(x);
+  for (let x = Math.ceil(low / step) * step; x <= high + step / 1e6; x += step) found.push(Math.abs(x) < step / 1e6 ? 0 : x);
   return found;
 }
 
