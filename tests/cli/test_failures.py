@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -58,3 +63,14 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], monkeypat
     with pytest.raises(typer.Exit), reported():
         raise DataError("d")
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_without_java_the_message_says_what_spark_needs(tmp_path: Path) -> None:
+    """A process of its own, as a session of this one may have its JVM already."""
+    program = (
+        "from muntin.core.errors import ConfigError\nfrom muntin.session import local_spark\n"
+        "try:\n    local_spark(1)\nexcept ConfigError as e:\n    print(e)"
+    )
+    given = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=60).stdout
+    assert f"needs Java 17 or newer (JAVA_HOME is {tmp_path})" in said and "muntin.query(...)" in said

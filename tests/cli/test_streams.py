@@ -110,6 +110,16 @@ def test_unreadable_parquet(tmp_path: Path) -> None:
         offline_catalog(inputs_of(None, [f"a={tmp_path / 'a.parquet'}:ts"]))
 
 
+def test_a_parquet_directory_that_is_not_there(tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(
+        '[[stream]]\nname = "a"\nformat = "parquet"\npath = "in"\nts = "ts"\n'
+        '[[query]]\nname = "q"\ncql = "SELECT x FROM a"\nsink = { format = "parquet", path = "o" }\n'
+    )
+    with pytest.raises(ConfigError, match=rf"a: there is no file or directory {tmp_path / 'in'}$"):
+        offline_catalog(inputs_of(load_job(job), []))
+
+
 def test_job_and_line_together(tmp_path: Path) -> None:
     job = tmp_path / "job.toml"
     job.write_text('[[stream]]\nname = "w"\npath = "w.parquet"\nts = "ts"\n')

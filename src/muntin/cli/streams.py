@@ -224,6 +224,8 @@ def _schema(part: Source) -> Schema | None:
         return None
     try:
         found = ds.dataset(part.path, format="parquet").schema
+    except FileNotFoundError:
+        raise ConfigError(f"{part.name}: there is no file or directory {part.path}") from None
     except (OSError, pa.ArrowException) as e:
         raise ConfigError(f"{part.name}: cannot read {part.path}: {_last_line(e)}") from None
     return Schema(tuple(Field(f.name, _as_spark(f.type)) for f in found))

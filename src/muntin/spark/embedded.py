@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from muntin.core.errors import ConfigError
@@ -74,9 +75,25 @@ def local_spark(
     builder = SparkSession.builder.appName("muntin")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = _started(builder)
     spark.sparkContext.setLogLevel("WARN")
     return spark
+
+
+def _started(builder: Any) -> SparkSession:
+    """The session. Raises ConfigError where no Java can be started."""
+    try:
+        found: SparkSession = builder.getOrCreate()
+    except PySparkRuntimeError as e:
+        if "JAVA_GATEWAY_EXITED" not in str(e):
+            raise
+        home = os.environ.get("JAVA_HOME")
+        looked = f"JAVA_HOME is {home}" if home else "JAVA_HOME is not set, and java on the PATH is asked for"
+        raise ConfigError(
+            f"Spark could not start its JVM: it needs Java 17 or newer ({looked}). Install one (on Debian: apt-get "
+            "install openjdk-17-jre-headless) and set JAVA_HOME, or answer without Spark: muntin sql, muntin.query(...)"
+        ) from None
+    return found
 
 
 def not_by_connect(given: Any, what: str) -> None:
