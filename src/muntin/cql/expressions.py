@@ -86,8 +86,8 @@ ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
     exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
     exp.Dot: _TWO, exp.Bracket: ("this", "expressions", "offset", "safe"),
-    exp.Struct: ("expressions",), exp.PropertyEQ: _TWO, exp.JSONExtract: (*_TWO, "only_json_types"),
-    exp.JSONExtractScalar: (*_TWO, "only_json_types", "scalar_only"),
+    exp.Struct: ("expressions",), exp.PropertyEQ: _TWO,
+    exp.JSONExtractScalar: _TWO,
 }  # fmt: skip
 """By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
 _AGGREGATE_HINTS = {

@@ -57,11 +57,11 @@ _BY_NAME: Mapping[str, str] = {
          "try_parse_json", "schema_of_json", "variant_get", "try_variant_get", "json_extract_path_text"), _JSON
     ),
     **dict.fromkeys(
-        ("explode", "explode_outer", "posexplode", "inline", "array", "map", "split",
+        ("explode", "explode_outer", "posexplode", "inline", "array", "map",
          "flatten", "transform"), _ARRAYS
     ),
     **dict.fromkeys(("timestamp_diff",), "write TIMESTAMPDIFF(unit, start, end), or subtract them for an INTERVAL"),
-    **dict.fromkeys(("months_between", "next_day"), _MONTHS),
+    "months_between": _MONTHS,
     **dict.fromkeys(
         ("now", "current_timestamp", "current_date", "current_time", "localtimestamp", "curdate", "getdate"), _CLOCK
     ),
@@ -74,7 +74,7 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("quantile_approx",), "write APPROX_QUANTILE(x, 0.9)"),
     **dict.fromkeys(("hll",), "write APPROX_COUNT_DISTINCT(x)"),
     **dict.fromkeys(("any_value", "some_value"), "write FIRST(x) or MIN(x)"),
-    **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_join"), _TEXT),
+    **dict.fromkeys(("string_agg", "group_concat", "listagg"), _TEXT),
     **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),
     **dict.fromkeys(
         ("to_char", "to_varchar"), "write DATE_FORMAT(t, 'yyyy-MM-dd HH:mm') of a time, CAST(x AS STRING) of a number"

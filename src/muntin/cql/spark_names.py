@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from muntin.cql import nested
 from muntin.cql.coerce import coerce
 from muntin.cql.date_formats import date_format
-from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, negate, unify
+from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, describe, negate, unify
 from muntin.cql.regexes import regex
 from muntin.cql.takes import double, plain_count, plain_text, string, whole
 from muntin.cql.time_functions import UNITS, add_months, date_of, date_trunc, part, time_of
@@ -149,6 +150,43 @@ def _instr(args: Sequence[Expr]) -> Expr:
     return Call("instr", (string("INSTR", args[0]), Literal(part, _STRING)), _INT)
 
 
+def _split(args: Sequence[Expr]) -> Expr:
+    made = regex(plain_text("SPLIT", args[1], "a plain regular expression"))
+    if made.empty:
+        raise TypeClash("SPLIT takes a pattern that no empty text fits, as 'a+' for 'a*'")
+    return Call("split", (string("SPLIT", args[0]), Literal(made.text, _STRING)), pa.list_(_STRING))
+
+
+_SPECIAL = frozenset("\\.[]{}()*+?^$|&-")
+
+
+def _split_part(args: Sequence[Expr]) -> Expr:
+    """split_part(s, ',', n): counted from 1, from the end where n is negative; empty where there are fewer parts."""
+    by = plain_text("SPLIT_PART", args[1])
+    n = plain_count("SPLIT_PART", args[2], -10_000, 10_000)
+    if not by or not n:
+        raise TypeClash("SPLIT_PART takes a text of one character or more, and a place from 1 (or -1, the last)")
+    text = string("SPLIT_PART", args[0])
+    parts = _split([text, Literal("".join("\\" + c if c in _SPECIAL else c for c in by), _STRING)])
+    none = Call("substring", (text, Literal(1, _INT), Literal(0, _INT)), _STRING)  # NULL for NULL
+    return Call("coalesce", (nested.element_at([parts, Literal(n, _INT)]), none), _STRING)
+
+
+def _array_join(args: Sequence[Expr]) -> Expr:
+    e, between = args[0], plain_text("ARRAY_JOIN", args[1])
+    if not (nested.is_array(e.type) and family(e.type.value_type) == "string"):
+        raise TypeClash(f"ARRAY_JOIN takes an array of STRINGs, not {describe(e)}")
+    return Call("array_join", (e, Literal(between, _STRING)), _STRING)
+
+
+def _space(args: Sequence[Expr]) -> Expr:
+    return Literal(" " * plain_count("SPACE", args[0], 0, 10_000), _STRING)
+
+
+def _octets(args: Sequence[Expr]) -> Expr:
+    return Call("octet_length", (string("OCTET_LENGTH", args[0]),), _INT)
+
+
 def _trim(args: Sequence[Expr]) -> Expr:
     return Call("trim", (string("BTRIM", args[0]),), _STRING)
 
@@ -271,6 +309,20 @@ def _months_later(args: Sequence[Expr]) -> Expr:
     return add_months(_day("add_months", args[0]), plain_count("ADD_MONTHS", args[1], -120_000, 120_000))
 
 
+_DAYS = ("SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY")
+
+
+def _next_day(args: Sequence[Expr]) -> Expr:
+    """The first day after a date that has the name."""
+    name = plain_text("NEXT_DAY", args[1], "a day of the week").strip().upper()
+    wanted = next((i for i, d in enumerate(_DAYS, 1) if name in (d, d[:3], d[:2])), None)
+    if wanted is None:
+        raise TypeClash(f"NEXT_DAY takes a day of the week, as 'MON' or 'Monday', not {name!r}")
+    day = _day("next_day", args[0])
+    ahead = arithmetic("mod", arithmetic("sub", Literal(wanted + 6, _INT), part("dayofweek")([day])), Literal(7, _INT))
+    return _add_days("next_day", day, arithmetic("add", ahead, Literal(1, _INT)))
+
+
 def _weekday(args: Sequence[Expr]) -> Expr:
     """0 is Monday."""
     day = part("dayofweek")([_day("weekday", args[0])])
@@ -301,7 +353,11 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "regexp_like": (2, 2, _rlike), "regexp_extract": (2, 3, _extract), "regexp_replace": (3, 3, _replaced),
     "reverse": (1, 1, lambda args: Call("reverse", (string("REVERSE", args[0]),), _STRING)),
     "repeat": (2, 2, _repeat), "lpad": (2, 3, _padded("lpad")), "rpad": (2, 3, _padded("rpad")),
-    "instr": (2, 2, _instr), "locate": (2, 2, lambda args: _instr(args[::-1])),
+    **{name: (1, 1, _of_doubles(name)) for name in ("log1p", "expm1", "sinh", "cosh", "tanh", "cbrt", "rint")},
+    "hypot": (2, 2, _of_doubles("hypot")), "split": (2, 2, _split), "split_part": (3, 3, _split_part),
+    "array_join": (2, 2, _array_join), "space": (1, 1, _space), "octet_length": (1, 1, _octets),
+    "bit_length": (1, 1, lambda args: arithmetic("mul", _octets(args), Literal(8, _INT))),
+    "next_day": (2, 2, _next_day), "instr": (2, 2, _instr), "locate": (2, 2, lambda args: _instr(args[::-1])),
     "position": (2, 2, lambda args: _instr(args[::-1])), "btrim": (1, 1, _trim),
     "date_add": (2, 3, _date_add("DATE_ADD", 1)), "date_sub": (2, 2, _date_add("DATE_SUB", -1)),
     "dateadd": (2, 3, _date_add("DATEADD", 1)), "timestampadd": (3, 3, _moved("TIMESTAMPADD")),

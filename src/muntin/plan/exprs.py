@@ -33,7 +33,10 @@ FUNCTIONS: frozenset[str] = frozenset(
     # concat_ws(between, x, ...) without NULLs; rlike(s, pattern), regexp_extract(s, pattern, group), regexp_replace(s,
     # pattern, by): patterns in the form of ``cql.regexes``; instr: the place of a part from 1, 0 for none
     + ["concat_ws", "rlike", "regexp_extract", "regexp_replace", "reverse", "repeat", "lpad", "rpad", "instr"]
-    # doubles; ln and log10 are NULL of what is not above 0
+    # split(s, pattern): the texts between matches; array_join(texts, between) without NULLs; octet_length: bytes
+    + ["split", "array_join", "octet_length"]
+    # doubles; ln and log10 are NULL of what is not above 0, log1p of what is not above -1
+    + ["log1p", "expm1", "sinh", "cosh", "tanh", "cbrt", "rint", "hypot"]
     + ["ln", "log10", "exp", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "bit_and", "bit_or", "bit_xor"]
     # add_days(d, n), date_diff(end, start) in days; unix_micros(t), timestamp_micros(n)
     + ["add_days", "date_diff", "unix_micros", "timestamp_micros"]

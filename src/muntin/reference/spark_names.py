@@ -45,6 +45,28 @@ def _logarithm(f: Callable[[float], float]) -> Callable[..., Any]:
     return run
 
 
+def _log1p(_: Any, x: Any) -> Any:
+    x = float(x)
+    return x if is_nan(x) else math.log1p(x) if x > -1 else None
+
+
+def _sinh(_: Any, x: float) -> float:
+    try:
+        return math.sinh(x)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _rint(_: Any, x: float) -> float:
+    return math.copysign(round(x), x) if math.isfinite(x) else x
+
+
+def _split(_: Any, text: str, pattern: str) -> list[str]:
+    """The texts between matches."""
+    ends = [m.span() for m in _pattern(pattern).finditer(text)]
+    return [text[a:b] for a, b in zip([0, *(e for _, e in ends)], [*(s for s, _ in ends), len(text)], strict=True)]
+
+
 def _add_days(_: Any, day: int, more: int) -> int:
     if abs(more) > _MOST_DAYS:
         raise Failed(more)
@@ -66,6 +88,17 @@ STRICT: dict[str, Callable[..., Any]] = {
     "repeat": lambda _, s, n: s * n,
     "lpad": lambda _, s, n, by: s[:n].rjust(n, by),
     "rpad": lambda _, s, n, by: s[:n].ljust(n, by),
+    "split": _split,
+    "array_join": lambda _, texts, by: by.join(t for t in texts if t is not None),
+    "octet_length": lambda _, s: len(s.encode()),
+    "log1p": _log1p,
+    "expm1": _angle(math.expm1),
+    "sinh": _sinh,
+    "cosh": _angle(math.cosh),
+    "tanh": _angle(math.tanh),
+    "cbrt": _angle(math.cbrt),
+    "rint": _rint,
+    "hypot": lambda _, x, y: math.hypot(x, y),
     "instr": lambda _, s, part: s.find(part) + 1,
     "ln": _logarithm(math.log),
     "log10": _logarithm(math.log10),

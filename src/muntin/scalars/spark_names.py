@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from muntin.plan.failing import MOST_DAYS
 from muntin.scalars.cast_rules import Value, convert, micros
 from muntin.scalars.clocks import constant
+from muntin.scalars.nested import bounds, inside, plain_list
 
 Function = Callable[[Sequence[Value], pa.DataType], Value]
 Doubles = NDArray[np.float64]
@@ -84,6 +85,19 @@ def _instr(args: Sequence[Value], kind: pa.DataType) -> Value:
     return convert(pc.if_else(there, pc.add(before, pa.scalar(1, before.type)), pa.scalar(0, before.type)), kind)
 
 
+def _joined(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """The texts of each array that are there, with the second argument between them."""
+    given = args[0] if isinstance(args[0], pa.Array) else pa.repeat(args[0], 1)
+    value = plain_list(given)
+    place, row = inside(*bounds(value))
+    parts = value.values.take(pa.array(place))
+    there = parts.is_valid().to_numpy(zero_copy_only=False)
+    sizes = np.bincount(row[there], minlength=len(value))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, _texts(parts.filter(pa.array(there))))
+    return pc.if_else(value.is_valid(), pc.binary_join(lists, _plain(args[1])), pa.scalar(None, kind))
+
+
 def _of_doubles(op: Callable[..., Doubles]) -> Function:
     """A function of NumPy's; what is not there stays so."""
 
@@ -102,13 +116,13 @@ def _of_doubles(op: Callable[..., Doubles]) -> Function:
     return run
 
 
-def _logarithm(op: Callable[[Doubles], Doubles]) -> Function:
-    """NULL of what is not above 0."""
+def _logarithm(op: Callable[[Doubles], Doubles], least: float = 0.0) -> Function:
+    """NULL of what is not above ``least``."""
     whole = _of_doubles(op)
 
     def run(args: Sequence[Value], kind: pa.DataType) -> Value:
         x = convert(args[0], kind)
-        above = pc.or_(pc.greater(x, 0.0), pc.is_nan(x))
+        above = pc.or_(pc.greater(x, least), pc.is_nan(x))
         return pc.if_else(above, whole(args, kind), pa.scalar(None, kind))
 
     return run
@@ -144,6 +158,17 @@ TABLE: Mapping[str, Function] = {
     "lpad": _padded(pc.utf8_lpad),
     "rpad": _padded(pc.utf8_rpad),
     "instr": _instr,
+    "split": lambda args, kind: convert(pc.split_pattern_regex(_texts(args[0]), pattern=_plain(args[1])), kind),
+    "array_join": _joined,
+    "octet_length": lambda args, kind: convert(pc.binary_length(_texts(args[0])), kind),
+    "log1p": _logarithm(np.log1p, -1.0),
+    "expm1": _of_doubles(np.expm1),
+    "sinh": _of_doubles(np.sinh),
+    "cosh": _of_doubles(np.cosh),
+    "tanh": _of_doubles(np.tanh),
+    "cbrt": _of_doubles(np.cbrt),
+    "rint": _of_doubles(np.rint),
+    "hypot": _of_doubles(np.hypot),
     "ln": _logarithm(np.log),
     "log10": _logarithm(np.log10),
     "exp": _of_doubles(np.exp),
