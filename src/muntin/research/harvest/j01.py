@@ -26,8 +26,8 @@ def steps_until_settled(points: list[tuple[float, float, float]]) -> float:
     return 99.0 if settled is None else (settled - UP) / EVERY
 
 
-def judge(points: list[tuple[float, float, float]], rates: list[float], short: float = 0.0) -> tuple[Check, ...]:
-    """(second, z, beta) at each adaptation, and the rate before it. ``short``: steps with windows of two of them."""
+def judge(points: list[tuple[float, float, float]], rates: list[float], short: str = "") -> tuple[Check, ...]:
+    """(second, z, beta) at each adaptation, and the rate before it. ``short``: beta with windows of two of them."""
     steps = steps_until_settled(points)
     z = np.array([p[1] for p in points])
     correlation = float(np.corrcoef(z, rates)[0, 1]) if len(set(z.tolist())) > 1 else 0.0
@@ -39,7 +39,7 @@ def judge(points: list[tuple[float, float, float]], rates: list[float], short: f
             "after a step to twice the rate beta is in [0.9, 1.1] within 4 steps",
             f"{steps:g} steps",
             steps <= 4,
-            REASON.format(short),
+            REASON.format(betas(points), short),
         ),
         Check("correlation(z, rate) < 0", f"{correlation:.2f}", correlation < 0),
         Check("lag <= 2 Delta", f"{lag:g} s, Delta {EVERY:g} s", lag <= 2 * EVERY),
@@ -48,9 +48,16 @@ def judge(points: list[tuple[float, float, float]], rates: list[float], short: f
 
 
 REASON = (
-    "the windows are 20 s long and fill with the higher rate for five steps of 4 s, in which a tuple's work grows; the "
-    "figure's windows and rates are not stated; with windows of 8 s, and all else alike, it takes {:g} steps"
+    "a tuple that finds its buffer full is in no window, so that windows are thinner and beta says less than by how much "
+    "there is too much: each step takes away a part of that, beta being {}; with windows of 8 s, and all else alike, {}; "
+    "the figure's windows and rates are not stated"
 )
+
+
+def betas(points: list[tuple[float, float, float]]) -> str:
+    """After the step to twice the rate, until they have settled."""
+    steps = round(steps_until_settled(points))
+    return ", ".join(f"{beta:.2f}" for t, _, beta in points if UP < t <= UP + steps * EVERY)
 
 
 def run_entry(setting: Setting) -> Outcome:
@@ -61,7 +68,7 @@ def run_entry(setting: Setting) -> Outcome:
     points = [(t, z, beta) for t, z, beta, _ in trace.points]
     near = replace(load, span=2 * EVERY, tau=(0.0, 0.0, 0.0))
     other = run(near, Setup(saturation(near, sat), every=EVERY), "harvest")
-    short = steps_until_settled([(t, z, beta) for t, z, beta, _ in other.points])
+    short = betas([(t, z, beta) for t, z, beta, _ in other.points])
     rates = [1.8 if UP < t <= DOWN else 0.9 for t, _, _ in points]
     plot = Plot("throttle", "second", "z and rate by capacity",
                 {"z": [(t, z) for t, z, _ in points], "rate": list(zip([t for t, _, _ in points], rates, strict=True))},
