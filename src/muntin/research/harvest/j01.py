@@ -48,9 +48,9 @@ def judge(points: list[tuple[float, float, float]], rates: list[float], short: s
 
 
 REASON = (
-    "a tuple that finds its buffer full is in no window, so that windows are thinner and beta says less than by how much "
-    "there is too much: each step takes away a part of that, beta being {}; with windows of 8 s, and all else alike, {}; "
-    "the figure's windows and rates are not stated"
+    "a tuple that finds its buffer full is in no window, so that windows are thinner and beta says less than by how "
+    "much there is too much: each step takes away a part of that, beta being {}; with windows of 8 s, and all else "
+    "alike, {}; the figure's windows and rates are not stated"
 )
 
 
