@@ -11,8 +11,11 @@ from generate_further import draw_further_case
 from test_local_matches import check as check_plain
 from test_local_matches_wide import check as check_wide
 
+import muntin
 import muntin.engine.substeps as substeps
+import muntin.operators.joins.room as room
 from muntin.core.batch import Batch
+from muntin.core.errors import BudgetError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
@@ -80,3 +83,22 @@ def _answers(query: Any, rows: pa.Table, meter: Meter | None = None) -> list[Any
     pipeline = LocalPipeline(query, meter=meter)
     tables = [pipeline.push({s.name: rows for s in query.streams}), pipeline.finish()]
     return sorted(tuple(r.values()) for t in tables for r in t.to_pylist())
+
+
+def test_an_instant_with_more_combinations_than_memory_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two streams by their number, before they are made; of more by what runs out."""
+    rows = [{"ts": n + 1, "k": 1} for n in range(100)]
+    given: dict[str, Any] = {"ts": "ts", "ts_unit": "ms", "a": rows, "b": rows}
+    pairs = "SELECT COUNT(*) AS n FROM a [RANGE 1 MINUTE SLIDE 1 MINUTE], b [RANGE 1 MINUTE] WHERE a.k = b.k"
+    monkeypatch.setattr(substeps, "MOST", 1000)
+    assert muntin.query(pairs, **given)["n"].to_pylist() == [10_000, 0]
+    monkeypatch.setattr(room, "memory_limit", lambda: 100_000)
+    with pytest.raises(BudgetError, match=r"10,000 combinations .* hold no more than 6,250: take shorter windows"):
+        muntin.query(pairs, **given)
+
+    def full(*_: Any) -> Any:
+        raise MemoryError("malloc failed")
+
+    monkeypatch.setattr(substeps, "run_level", full)
+    with pytest.raises(BudgetError, match=r"memory ran out .*malloc failed"):
+        muntin.query(pairs, **given)

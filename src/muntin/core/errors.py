@@ -36,7 +36,8 @@ class DataError(MuntinError):
 
 
 class BudgetError(MuntinError):
-    """A query's state outgrew the memory that its option allows: its author must act. Nothing was committed."""
+    """A query's state outgrew the memory that its option allows, or a step what the machine has: its author must act.
+    Nothing was committed."""
 
 
 class StoreError(MuntinError):

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.core.batch import Batch
+from muntin.core.errors import BudgetError
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.routes import Route
 from muntin.engine.clocks import Times
@@ -75,6 +76,11 @@ def substeps(
                 states[v].chunks, states[v].heads = chunks, pickle.loads(heads)
             reach = cut.at
             continue
+        except MemoryError as e:
+            raise BudgetError(
+                f"memory ran out while a step was taken ({e}): more rows meet at one instant than there is room for. "
+                "Take shorter windows or a stricter condition, or aggregate each stream in a sub-query"
+            ) from e
         yield output
         if reach >= end:
             return

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from muntin.core.allocation import memory_limit
 from muntin.core.batch import Batch
+from muntin.core.errors import BudgetError
 from muntin.kernels.joining import UNBOUNDED, Found
 from muntin.kernels.spans import Spans
 from muntin.operators.context import Context, Cut
@@ -15,6 +17,10 @@ from muntin.state.window_rows import START, int64s
 
 SHARE = 0.75
 """How much of the room rows are to take that are let in by what is expected of them."""
+
+
+PAIR = 16
+"""Bytes that a combination takes at the least."""
 
 
 class Room:
@@ -41,6 +47,7 @@ class Room:
         if before + len(pairs[0]) > self.most:
             self.check(before + len(pairs[0]))
             pairs = find(self.most)
+            fits_in_memory(before + len(pairs[0]))
         self.looked += int(pairs[2])
         return pairs
 
@@ -50,8 +57,21 @@ class Room:
         if before + found.pairs > self.most:
             self.check(before + found.pairs)
             found = find(self.most)
+            fits_in_memory(before + found.pairs)
         self.looked += found.looked
         return found
+
+
+def fits_in_memory(rows: int) -> None:
+    """Raises BudgetError where so many combinations of one instant are more than the machine can hold: it would end the
+    process without a word."""
+    limit = memory_limit()
+    if rows * PAIR > limit > 0:
+        raise BudgetError(
+            f"{rows:,} combinations of rows meet in a join at one instant, and {limit:,} bytes of memory hold no more "
+            f"than {limit // PAIR:,}: take shorter windows or a stricter condition, or aggregate each stream in a "
+            "sub-query and join the groups"
+        )
 
 
 def cut_ahead(each: float, came: Sequence[Batch], ctx: Context) -> None:
