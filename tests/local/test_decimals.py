@@ -79,7 +79,7 @@ def test_sums_and_averages_are_exact_where_128_bits_are_not_enough(window: str, 
 def test_three_values_of_2_to_126_leave_the_type() -> None:
     rows = [row(0, 2**126), row(0, 2**126), row(0, 2**126)]
     for fn in ("SUM", "AVG"):
-        with pytest.raises(DataError, match=rf"{fn} over .* is outside DECIMAL\(38, {0 if fn == 'SUM' else 4}\)"):
+        with pytest.raises(DataError, match=rf"{fn} of a DECIMAL is outside DECIMAL\(38, {0 if fn == 'SUM' else 4}\)"):
             shown(f"SELECT {fn}(m) AS s FROM A [RANGE 5 SECONDS]", rows)
     assert shown("Rstream(SELECT SUM(m) AS s FROM A [RANGE 5 SECONDS])", rows[:1])[0][2] == (Decimal(2**126),)
 

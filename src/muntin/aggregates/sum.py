@@ -67,14 +67,14 @@ class SumExact:
             return self._decimals(low, high, over, none)
         if not (sums.fits_int64(low, high) | none).all():
             raise DataError(
-                f"SUM over {self.arg} is outside 64 bits; sum a DECIMAL or DOUBLE instead (CAST the argument)"
+                "a SUM of integers is outside 64 bits: sum a DECIMAL or DOUBLE instead (CAST the argument)"
             )
         return pa.array(low, mask=none)
 
     def _decimals(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
         if not (fits_decimal(low, high, over, self.type.precision) | none).all():
             raise DataError(
-                f"{self.fn.upper()} over {self.arg} is outside DECIMAL({self.type.precision}, {self.type.scale}); "
+                f"{self.fn.upper()} of a DECIMAL is outside DECIMAL({self.type.precision}, {self.type.scale}); "
                 "aggregate a DOUBLE or a DECIMAL of fewer digits instead (CAST the argument)"
             )
         return decimals(low, high, none, self.type)
