@@ -36,7 +36,7 @@ app = typer.Typer(
 
 app.add_typer(archive, name="archive")
 
-JobOption = Annotated[Path | None, typer.Option("--job", help="Take streams and tables from this job file.")]
+JobOption = Annotated[Path | None, typer.Option("--job", help="Take streams, tables and functions from this job file.")]
 StreamOption = Annotated[
     list[str] | None,
     typer.Option("--stream", metavar="NAME=FILE:TS[;slack=...]", help="A stream: a Parquet, CSV or JSON file."),
@@ -297,7 +297,7 @@ def sql(
     master: MasterOption = None,
     live: Annotated[
         str | None,
-        typer.Option(metavar="CHECKPOINT", help="Ask the windows of this pipeline once instead, while it goes on."),
+        typer.Option(metavar="CHECKPOINT", help="Ask the windows of this pipeline once (--job: functions)."),
     ] = None,
     isolation: Annotated[
         str, typer.Option(help="With --live: the state when it was asked (window), the newest one (latest), or serial.")

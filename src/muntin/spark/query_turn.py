@@ -1,7 +1,7 @@
 """One-time queries wait while it is a batch's turn (``spark.turns``), and while enough others work.
 
 A query looks before it begins, between two panes that it reads, and before it works its answer out (the suspension of
-Golab 2006, chapter 7). Only so many work at a time as leave the pipeline a core: each locks a byte of its own. Of those
+Golab 2006, 7.1). Only so many work at a time as leave the pipeline a core: each locks a byte of its own. Of those
 that wait for such a place one is the next; who has worked and asks again queues behind it. Who has waited for
 ``WAIT_SECONDS`` in all goes on as it is, so none waits for ever where batches follow one another without a pause.
 """
