@@ -2,7 +2,7 @@
 
 ``python -m muntin.bench.one_time_reader CHECKPOINT NUMBER OUT``: asks again and again until a file ``stop`` is beside
 ``OUT``; a file ``pause`` says how many seconds it rests in between (less than 0: for ever). Asks at the lowest
-priority, as ``muntin sql --live`` does.
+priority unless under isolation serial, as ``muntin sql --live`` does.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def ask(checkpoint: str, number: int, out: Path) -> None:
     from muntin.core.priority import at_low_priority
     from muntin.session.one_time import ask_checkpoint
 
-    at_low_priority()
     names, isolation = list(QUESTIONS), ISOLATIONS[number % len(ISOLATIONS)]
+    if isolation != "serial":
+        at_low_priority()
     pause, stop = out.parent / "pause", out.parent / "stop"
     turn = number
     with out.open("a", buffering=1) as told:

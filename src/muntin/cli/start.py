@@ -9,9 +9,11 @@ from muntin.core.priority import at_low_priority
 
 
 def main() -> None:
-    """Run the command line; see ``app``. Who asks a pipeline that runs gets what time it leaves."""
+    """Run the command line; see ``app``. Who asks a pipeline that runs gets what time it leaves, unless that waits for
+    the answer (isolation serial)."""
     with guarded():
-        if any(word == "--live" or word.startswith("--live=") for word in sys.argv[1:]):
+        words = [part for word in sys.argv[1:] for part in word.split("=", 1)]
+        if "--live" in words and "serial" not in words:
             at_low_priority()
         from muntin.cli.app import app
 
