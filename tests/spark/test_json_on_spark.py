@@ -11,6 +11,7 @@ import pytest
 from json_rows import DEEP, PATHS, SCHEMAS, bound, comparable, plain, quoted, rows, texts
 
 import muntin
+from muntin.reference.json_texts import parsed
 from muntin.scalars.evaluate import evaluate
 from muntin.session import Session
 
@@ -32,9 +33,13 @@ def column(table: pa.Table, i: int) -> pa.Array:
 
 def excused(call: str, text: str | None) -> bool:
     """Spark reads on inside of an array or a map of which a part is of another kind, and takes names found there for
-    those of the fields around it. Java before 19 writes some numbers with a digit too many."""
-    inside = text is not None and any(c in text[1:] for c in "{[")
-    return (inside and (" ARRAY<" in call or " MAP<" in call)) or ("FLOAT" in call and "2147483648" in str(text))
+    those of the fields around it; behind what is no JSON, too, where that stands in a value inside of another. Java
+    before 19 writes some numbers with a digit too many."""
+    if text is None or text in DEEP or "from_json" not in call:
+        return False
+    inside = any(c in text.lstrip()[1:] for c in "{[")
+    broken = inside and parsed(text, decoding=True) is None
+    return broken or (inside and (" ARRAY<" in call or " MAP<" in call)) or ("FLOAT" in call and "2147483648" in text)
 
 
 def test_sparks_own_answers_are_ours(spark: Any, tmp_path: Any) -> None:
