@@ -298,3 +298,12 @@ def test_a_column_that_is_always_null_goes_through_aggregates() -> None:
 def test_parameters_that_are_no_mapping_are_refused() -> None:
     with pytest.raises(ConfigError, match="parameters are values by name"):
         muntin.query("SELECT k FROM o", o=[{"ts": 1, "k": 1}], ts="ts", ts_unit="s", parameters=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", [None, "s"])
+def test_a_file_with_a_header_alone_is_an_empty_stream(unit: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ts,v\n")
+    text = "SELECT COUNT(*) AS n, SUM(v) AS s FROM a [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+    assert muntin.query(text, a=tmp_path / "a.csv", ts="ts", ts_unit=unit).num_rows == 0
+    with pytest.warns(UserWarning, match="every row of a was dropped: 1 without a usable event time"):
+        assert muntin.query(text, a=[{"ts": None, "v": 1}], ts="ts", ts_unit=unit).num_rows == 0

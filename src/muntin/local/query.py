@@ -202,9 +202,10 @@ def described(name: str, schema: Schema, ts: str | None, unit: str | None, **rul
         raise ConfigError(f"{owner}: ts_unit is {', '.join(UNITS)}, not {unit!r}")
     if column is not None and pa.types.is_integer(column.type) and unit is None:
         raise ConfigError(f'{owner}: column {ts!r} is an integer; say its unit with ts_unit="us", "ms" or "s"')
-    if column is not None and not is_event_time(column.type):
+    untyped = column is not None and pa.types.is_null(column.type)  # of a file without rows, or with NULLs alone
+    if column is not None and not untyped and not is_event_time(column.type):
         raise ConfigError(f"{owner}: {_no_event_time(ts, column.type)}")
-    if column is not None and pa.types.is_date(column.type):
+    if column is not None and (untyped or pa.types.is_date(column.type)):
         timed = Field(ts, TIMESTAMP)  # dates become midnight UTC
         schema = Schema(tuple(timed if f.name == ts else f for f in schema))
     return Stream(name, schema, ts, ts_unit=UNITS[unit or "us"], **rules)
