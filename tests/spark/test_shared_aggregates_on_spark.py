@@ -27,6 +27,8 @@ TEXTS = {
     "kinds": f"SELECT k, COUNT(DISTINCT v) AS a, MEDIAN(v) AS b {WINDOW.format(r=25, s=5)} WHERE k > 2 GROUP BY k",
     "near": f"SELECT k, APPROX_COUNT_DISTINCT_BOUNDS(v) AS a, APPROX_QUANTILE(v, 0.9) AS b, APPROX_TOP_K(v, 2) AS c "
     f"{WINDOW.format(r=20, s=10)} GROUP BY k",
+    "latest": "SELECT k, SUM(v) AS a FROM A [PARTITION BY k ROWS 3] GROUP BY k",
+    "later": "SELECT k, MAX(v) AS a FROM A [PARTITION BY k ROWS 50] WHERE v < 90 GROUP BY k",
     "top": f"SELECT k, FREQUENT(v, 3) AS a {WINDOW.format(r=15, s=5)} GROUP BY k",
 }
 LATER = {"wide": f"SELECT k, SUM(v) AS a {WINDOW.format(r=20, s=10)} WHERE k < 7 GROUP BY k"}
@@ -63,6 +65,7 @@ def run(spark, tmp: Path, texts: dict[str, str], files: range) -> str:  # type: 
 def test_queries_share_a_synopsis_and_others_join_in_at_a_restart(spark, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     explained = run(spark, tmp_path, TEXTS, range(3))
     assert explained.count("shared by rule synopses") == 2 and "sums, counts, most, kinds, near, top" in explained
+    assert "and at once those of 3, 50 rows" in explained
     left = {n: t for n, t in TEXTS.items() if n not in ("counts", "few")}
     run(spark, tmp_path, left | LATER, range(3, 5))
     for name, text in (TEXTS | LATER).items():

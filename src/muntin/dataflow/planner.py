@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.row_windows import share_row_windows
 from muntin.dataflow.sharing.value_costs import settled_by_cost
 from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.optimizer import optimize, settled
@@ -36,7 +37,7 @@ def plan_queries(queries: Iterable[BoundQuery], schedule: str | None = None) -> 
     """
     places, known = Places(), Statistics()
     plans = share_window_joins([plan_query(q, places) for q in queries], places, known, schedule=schedule)
-    return settled_by_cost(plans, known)
+    return settled_by_cost(share_row_windows(plans, places), known)
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

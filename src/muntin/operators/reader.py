@@ -1,4 +1,4 @@
-"""One query's own answers out of those that a synopsis gives for many (``operators.synopsis``)."""
+"""One query's own rows out of those that one operator gives for many (``operators.synopsis``, ``shared_rows``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from muntin.state.shard_state import ShardState
 
 @dataclass(frozen=True)
 class Reader(Described):
-    """The rows of window ``window``, of which ``what`` says what it is, with the given ``columns`` of the synopsis."""
+    """The rows of window ``window``, of which ``what`` says what it is, with the given ``columns`` of its input."""
 
     window: int
     columns: tuple[str, ...]
@@ -33,11 +33,12 @@ class Reader(Described):
         low, high = (int(places.searchsorted(np.int32(w))) for w in (self.window, self.window + 1))
         own = [rows.columns.column(c).slice(low, high - low) for c in self.columns]
         named = pa.RecordBatch.from_arrays(own, names=[f"c{i}" for i in range(len(own))])
-        return Batch(named, rows.ts[low:high], rows.exp[low:high])
+        sign = None if rows.sign is None else rows.sign[low:high]
+        return Batch(named, rows.ts[low:high], rows.exp[low:high], sign)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
-        """Whole answers, which nothing takes back."""
-        return Pattern.MON
+        """As in the input."""
+        return inputs[0]
 
     def words(self, show: Show) -> str:
         return f"answers of {self.what}"

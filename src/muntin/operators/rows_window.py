@@ -71,31 +71,42 @@ Ints = NDArray[np.int64]
 
 def rows_window(op: RowsWindow, state: ShardState, batch: Batch, ctx: Context) -> Batch:
     """Rows of an unbounded stream in, in order; weighted rows of the window out."""
+    found = windows_of(op, (op.count,), state, batch, ctx)
+    return found[0] if found else Batch.empty(batch.columns.schema, signed=True)
+
+
+def windows_of(
+    op: RowsWindow, counts: Sequence[int], state: ShardState, batch: Batch, ctx: Context
+) -> list[Batch]:
+    """As ``rows_window``, of windows of several sizes up to ``op.count`` over the same rows, which are numbered and
+    kept once; none where no rows have come."""
     fresh = released(op.order, state, "waiting", batch, ctx)
     if op.by_value:
         fresh = fresh.take(pa.array(_by_value(fresh, batch.columns.schema.names)))
     if fresh.num_rows == 0:
-        return Batch.empty(batch.columns.schema, signed=True)
+        return []
     slide = op.slide or 1
     partitions = KeyedTable(state, "partitions", _keys(op, fresh).schema)
     group = partitions.ids_of(_keys(op, fresh), fresh.num_rows)
     had = partitions.counter("rows").copy()
     number = had[group] + _rank_within(group) + 1
     has = had + np.bincount(group, minlength=len(had))
-    held, held_group = _moving(op, state, "held", partitions.numbers(), had, has)
-    rows, old = (fresh, 0) if held is None else (concat_rows([held.select(fresh.schema.names), fresh]), held.num_rows)
-    group = np.append(held_group, group)
-    number = np.append(np.empty(0, np.int64) if held is None else int64s(held, NUMBER), number)
-    moments = _Moments(had, has, group[old:], number[old:], int64s(fresh, START))
-    enters = moments.of(group, -(-number // slide) * slide)
-    leaves = moments.of(group, -(-(number + op.count) // slide) * slide)
+    moments = _Moments(had, has, group, number, int64s(fresh, START))
+    found = []
+    for count in counts:
+        held, held_group = _moving(op, count, state, "held", partitions.numbers(), had, has)
+        rows = fresh if held is None else concat_rows([held.select(fresh.schema.names), fresh])
+        of, at = np.append(held_group, group), number if held is None else np.append(int64s(held, NUMBER), number)
+        enters = moments.of(of, -(-at // slide) * slide)
+        leaves = moments.of(of, -(-(at + count) // slide) * slide)
+        found.append(_emitted(batch, rows, enters, leaves, ctx))
     partitions.counter("rows")[:] = has
     partitions.live[:] = 1
     partitions.save(np.arange(len(has)))
-    staying = np.flatnonzero(leaves[old:] == FOREVER)
-    own = [pa.array(number[old:][staying]), pa.array(partitions.numbers()[group[old:][staying]])]
+    staying = np.flatnonzero(moments.of(group, -(-(number + op.count) // slide) * slide) == FOREVER)
+    own = [pa.array(number[staying]), pa.array(partitions.numbers()[group[staying]])]
     _remember(op, state, fresh.take(pa.array(staying)), own, int(has.max()))
-    return _emitted(batch, rows, enters, leaves, ctx)
+    return found
 
 
 def _keys(op: RowsWindow, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -103,13 +114,14 @@ def _keys(op: RowsWindow, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _moving(
-    op: RowsWindow, state: ShardState, structure: str, fixed: Ints, had: Ints, has: Ints
+    op: RowsWindow, count: int, state: ShardState, structure: str, fixed: Ints, had: Ints, has: Ints
 ) -> tuple[pa.RecordBatch | None, Ints]:
-    """Held rows that enter or leave as the counts of rows move from ``had`` to ``has``, and their partitions."""
+    """Held rows that enter or leave a window of ``count`` as the counts of rows move from ``had`` to ``has``, and their
+    partitions."""
     slide = op.slide or 1
     before, now = had // slide * slide, has // slide * slide
-    last = np.minimum(now - op.count, had)
-    leaving = (before - op.count + 1, last)
+    last = np.minimum(now - count, had)
+    leaving = (before - count + 1, last)
     entering = (np.maximum(before, last) + 1, np.where(now > before, had, 0))
     order = np.argsort(np.tile(fixed, 2), kind="stable")
     low, high = (np.concatenate(p)[order] for p in zip(leaving, entering, strict=True))

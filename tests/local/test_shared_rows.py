@@ -1,0 +1,98 @@
+"""Windows of rows of several sizes over one stream are numbered and kept once: every query has the answer of its
+isolated run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from stored import Stored
+from test_shared_aggregates import CATALOG, asked, data, run, shown
+
+from muntin.cql.binder import bind
+from muntin.dataflow.durable import from_json, take_up, to_json
+from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.rows_window import RowsWindow
+from muntin.operators.shared_rows import SharedRows
+from muntin.state.pane_store import PaneStore
+
+AGGREGATES = ("COUNT(*)", "SUM(v)", "AVG(x)", "MIN(v)", "MAX(d)", "COUNT(DISTINCT name)", "MEDIAN(v)")
+
+
+def text(rng: Random) -> str:
+    """An aggregate, a selection or a join over windows of rows."""
+    by, slide = rng.choice(["", "PARTITION BY k ", "PARTITION BY k "]), rng.choice(["", "", " SLIDE 3"])
+    window = f"[{by}ROWS {rng.choice([1, 2, 3, 5, 9, 20])}{slide}]"
+    where = rng.choice(["", "WHERE v > 0 ", "WHERE name <> 'n1' "])
+    match rng.randrange(4):
+        case 0:
+            return f"SELECT s.k, s.v, s.x FROM s {window} {where}"
+        case 1:
+            return f"SELECT a.v, b.name FROM s {window} a, s [RANGE 3 SECONDS] b WHERE a.k = b.k"
+        case _:
+            return f"SELECT k, {rng.choice(AGGREGATES)} AS a FROM s {window} {where}GROUP BY k"
+
+
+def shared(plans: list) -> int:  # type: ignore[type-arg]
+    return len({v.id for p in plans for v in p.vertices if isinstance(v.op, SharedRows)})
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
+def test_random_groups_have_the_answers_of_isolated_runs(seed: int) -> None:
+    rng = Random(13_000 + seed)
+    texts = [text(rng) for _ in range(rng.choice([4, 8, 16]))]
+    plans, batches, shards = plan_queries(bind(t, CATALOG) for t in texts), data(rng), rng.choice([1, 3])
+    _, together = run(plans, batches, shards)
+    for query, rows in zip(texts, together, strict=True):
+        assert rows == run([plan_query(bind(query, CATALOG))], batches, shards)[1][0], query
+    assert shared(plans) or len(texts) < 8
+
+
+def test_rows_are_kept_once_however_many_windows_there_are() -> None:
+    window = "SELECT k, SUM(v) AS a FROM s [ROWS {n}] GROUP BY k"
+    plans = plan_queries(bind(window.format(n=n), CATALOG) for n in range(1, 40))
+    (one,) = plan_queries([bind(window.format(n=39), CATALOG)])
+    together, alone = LocalPipeline(plans), LocalPipeline(one)
+    for batch in data(Random(6), 12):
+        together.push_all(batch)
+        alone.push_all(batch)
+
+    def held(pipe: LocalPipeline) -> int:
+        return sum(
+            pipe.states[0][v].rows() for v in pipe.graph.stateful if isinstance(pipe.graph.vertices[v].op, RowsWindow)
+        )
+
+    assert shared(plans) == 1 and 30 < held(together) == held(alone)
+
+
+def test_what_runs_stays_and_new_queries_read_it_where_it_has_their_window(tmp_path: Path) -> None:
+    """Over restarts with neighbours that come and go: who stays answers as alone."""
+    window = "SELECT k, {f} AS a FROM s [PARTITION BY k ROWS {n}] GROUP BY k"
+    texts = {"two": window.format(f="SUM(v)", n=2), "nine": window.format(f="MAX(v)", n=9)}
+    later = texts | {"same": window.format(f="MIN(v)", n=2), "other": window.format(f="SUM(v)", n=5)}
+    batches, plan, pipe = data(Random(8), 12), None, None
+    results: dict[str, list[pa.Table]] = {n: [] for n in texts}
+    for number, batch in enumerate(batches):
+        if number % 4 == 0:
+            running = (texts, later, {"nine": texts["nine"]})[number // 4]
+            taken = take_up(plan, {n: asked(t) for n, t in running.items()}, number, "test")
+            plan = from_json(json.loads(json.dumps(to_json(taken.durable))))
+            cells = {} if pipe is None else pipe.cells()
+            pipe = Stored(list(taken.plans.values()), 2)
+            pipe.restore({n: c for n, c in cells.items() if taken.since.get(n.partition("/")[0], 0) < number})
+            assert shared(list(taken.plans.values())) == 1
+            own = {n for n, p in taken.plans.items() if not any(isinstance(v.op, SharedRows) for v in p.vertices)}
+            assert own == ({"other"} & running.keys())
+        assert pipe is not None
+        for name, table in zip(running, pipe.push_all(batch), strict=True):
+            if name in texts:
+                results[name].append(table)
+        pipe.restart(PaneStore.open(str(tmp_path / "store"), "query", 0), number)
+    for name, query in texts.items():
+        alone = LocalPipeline(plan_query(bind(query, CATALOG)), 2)
+        expected = [alone.push(b) for b in batches[: 8 if name == "two" else 12]]
+        assert shown(pa.concat_tables(results[name])) == shown(pa.concat_tables(expected)), query
