@@ -190,6 +190,7 @@ def test_event_time_is_the_only_timestamp_or_is_named() -> None:
         ({"e": "s3://bucket/e.parquet"}, "is no local file; read it into an Arrow table"),
         ({"e": events([1]), "E": events([1])}, "two inputs are named"),
         ({"e": events([1]), "slack": "5 minutes"}, "slack is of live streams: here all rows are there"),
+        ({"e": events([1]), "stratgy": "nt"}, "stratgy is no option, and no stream of the query. Did you mean strat"),
         ({"e": events([1]), "ts": {"f": "ts"}}, "ts names a stream 'f' that is not given; there are: e"),
         ({"e": events([1]), "bounds": "open"}, "option bounds: 'open' is none of half_open, closed, start"),
         ({"e": (events([1]), "ts", "x")}, "a pair is"),

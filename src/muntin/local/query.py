@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from muntin.core.schema import Field, Schema
 from muntin.cql.binder import bind
 from muntin.cql.options import OPTIONS, query_options
 from muntin.cql.parameters import with_parameters
+from muntin.cql.scopes import did_you_mean
 from muntin.cql.types import TIMESTAMP
 from muntin.cql.user_functions import Functions, with_functions
 from muntin.dataflow.planner import plan_query
@@ -24,6 +26,7 @@ from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no
 PerStream = str | Mapping[str, str] | None
 """A word for all streams, or by stream."""
 
+_KEYWORDS = ("ts", "ts_unit", "tables", "streams", "parameters", "functions", "on_bad_time")
 _OF_LIVE_STREAMS = ("slack", "idle_after", "max_jump")
 
 
@@ -119,6 +122,9 @@ def _prepare(
     for name in given:
         if name in _OF_LIVE_STREAMS:
             raise ConfigError(f"{name} is of live streams: here all rows are there and sorted, so that none is late")
+        meant = did_you_mean(name, (*_KEYWORDS, *OPTIONS)) if isinstance(given[name], str | int | None) else ""
+        if meant and re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) is None:
+            raise ConfigError(f"{name} is no option, and no stream of the query.{meant}")
     twice = next((n for n in streams or {} if n in given), None)
     if twice is not None:
         raise ConfigError(f"stream {twice!r} is given twice")
