@@ -13,7 +13,7 @@ import pytest
 
 from muntin.bench import overload
 from muntin.bench.overload import _ended, fitting, run_overload
-from muntin.bench.overload_record import SETTLED, Overloaded, Sample, Told, draw, failures, judged, line
+from muntin.bench.overload_record import SETTLED, Overloaded, Reported, Sample, draw, failures, judged, line
 from muntin.bench.overload_rows import LAG, Compared, compared, exact_pairs, rows_at
 from muntin.core.errors import ConfigError
 
@@ -48,14 +48,14 @@ def looks(*lags: float, memory: int = 1 << 20) -> list[Sample]:
 
 
 def test_judgement() -> None:
-    told = Told(0.25, 0.1, 10)
-    found = judged("drop", 3.0, 100, Compared(2, 3, True), looks(99, 1, 1, 1, 1, 2, 3, 4, 4, 4, 4), 10, told)
+    reported = Reported(0.25, 0.1, 10)
+    found = judged("drop", 3.0, 100, Compared(2, 3, True), looks(99, 1, 1, 1, 1, 2, 3, 4, 4, 4, 4), 10, reported)
     assert (found.results, found.exact, found.subset, found.lag, found.lag_bounded) == (2, 3, True, 4.0, True)
-    assert found.shed_share == pytest.approx(1 / 3, abs=1e-3) and (found.told, found.told_error) == (0.25, 0.1)
+    assert found.shed_share == pytest.approx(1 / 3, abs=1e-3) and (found.reported, found.reported_error) == (0.25, 0.1)
     assert (found.state_rows, found.results_per_s, found.batches) == (110, 10.0, 10)
     assert (found.memory_mb, found.memory_bounded) == (2, False) and "growing" in line(found)
-    assert judged("drop", 3.0, 100, Compared(2, 3, True), looks(*range(11), memory=0), 10, told).memory_bounded
-    other = judged("drop", 3.0, 100, Compared(1, 3, False), [], 10, told)
+    assert judged("drop", 3.0, 100, Compared(2, 3, True), looks(*range(11), memory=0), 10, reported).memory_bounded
+    other = judged("drop", 3.0, 100, Compared(1, 3, False), [], 10, reported)
     assert not other.subset and not other.lag_bounded and "not bounded" in line(other)
     assert fitting((400, 1.0), (800, 4.0), 2.4) == pytest.approx(620, abs=1)
     assert fitting((400, 2.0), (800, 1.0), 2.4) == 800
@@ -76,17 +76,17 @@ def test_what_must_hold() -> None:
     assert failures([drop, one("harvest", 10)]) == ["load 3: harvest gives less than drop"]
     short = replace(drop, seconds=SETTLED / 2, memory_bounded=False)
     assert failures([short]) == [], "workers may still grow"
-    for wrong in ({"subset": False}, {"lag_bounded": False}, {"memory_bounded": False}, {"told": 0.5}):
+    for wrong in ({"subset": False}, {"lag_bounded": False}, {"memory_bounded": False}, {"reported": 0.5}):
         assert len(failures([replace(drop, **wrong), harvest])) == 1  # type: ignore[arg-type]
-    assert failures([replace(drop, told=0.5, told_error=0.31)]) == []
-    assert failures([replace(one("drop", 100, 0.5), told=0.3)]) == [
-        "load 0.5, drop, 600 s: told 30.0% where 0.0% was left out"
+    assert failures([replace(drop, reported=0.5, reported_error=0.31)]) == []
+    assert failures([replace(one("drop", 100, 0.5), reported=0.3)]) == [
+        "load 0.5, drop, 600 s: reported 30.0% where 0.0% was left out"
     ]
 
 
 def test_a_run_without_a_batch_gave_nothing(tmp_path: Path) -> None:
-    told, upto, given = _ended(None, tmp_path)
-    assert told == Told() and given == []
+    reported, upto, given = _ended(None, tmp_path)
+    assert reported == Reported() and given == []
     assert compared(KEPT, given, upto) == Compared(0, 0, True)
 
 

@@ -24,8 +24,8 @@ from muntin.bench.overload_record import (
     INTERVAL,
     POLICIES,
     Overloaded,
+    Reported,
     Sample,
-    Told,
     draw,
     failures,
     judged,
@@ -63,8 +63,8 @@ def one(spark: Any, policy: Shed, rate: int, load: float, seconds: float) -> Ove
         samples = list(_watched(run, seconds))
         thread.join()
         run.stop(timeout=10 * INTERVAL)
-        told, upto, given = _ended(run.metrics(), folder / "out")
-    return judged(policy, load, rate, compared(writer.kept, given, upto), samples, seconds, told)
+        reported, upto, given = _ended(run.metrics(), folder / "out")
+    return judged(policy, load, rate, compared(writer.kept, given, upto), samples, seconds, reported)
 
 
 def _watched(run: Any, seconds: float) -> Iterator[Sample]:
@@ -78,15 +78,15 @@ def _watched(run: Any, seconds: float) -> Iterator[Sample]:
             yield Sample(time.time() - start, lag, found.state_rows, held_by_workers(os.getpid()), found.results)
 
 
-def _ended(found: Any, out: Path) -> tuple[Told, int, list[pa.Table]]:
-    """Of the metrics of a run that has ended (None: before its first batch had): what it told, up to when it has
+def _ended(found: Any, out: Path) -> tuple[Reported, int, list[pa.Table]]:
+    """Of the metrics of a run that has ended (None: before its first batch had): what it reported, up to when it has
     answered, and the pairs of the batches that are done."""
     if found is None:
-        return Told(), NEVER, []
-    told = Told(1 - found.answered["q"], found.answered_error["q"], found.batches)
+        return Reported(), NEVER, []
+    reported = Reported(1 - found.answered["q"], found.answered_error["q"], found.batches)
     files = [p for b in range(found.batch + 1) for p in sorted((out / f"batch={b}").glob("*.parquet"))]
     return (
-        told,
+        reported,
         NEVER if found.watermark is None else found.watermark,
         [pq.read_table(p, columns=["a", "b"]) for p in files],
     )

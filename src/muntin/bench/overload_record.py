@@ -29,9 +29,9 @@ class Overloaded:
     second of each stream; ``results``: pairs that came out, ``exact``: that there were for the time that was answered;
     ``subset``: whether all of those given are among them; ``results_per_s``: pairs that were given while input came, a
     second; ``lag``: the most seconds that an answer was behind in the second half; ``lag_bounded``: whether that is
-    within ten intervals; ``shed_share``: 1 - (results / exact); ``told``: what the run's metrics said of it, within
-    ``told_error``; ``state_rows``: the most rows that were kept; ``memory_mb``: the most that workers held (resident,
-    in the second half; 0 where the system does not tell); ``memory_bounded``: whether neither grew by more than a
+    within ten intervals; ``shed_share``: 1 - (results / exact); ``reported``: what the run's metrics said of it, within
+    ``reported_error``; ``state_rows``: the most rows that were kept; ``memory_mb``: the most that workers held in the
+    second half (resident; 0 where the system does not tell); ``memory_bounded``: whether neither grew by more than a
     quarter from the third quarter of the time to the last; ``batches``: that were done."""
 
     policy: str
@@ -45,8 +45,8 @@ class Overloaded:
     lag: float
     lag_bounded: bool
     shed_share: float
-    told: float
-    told_error: float
+    reported: float
+    reported_error: float
     state_rows: int
     memory_mb: int
     memory_bounded: bool
@@ -66,7 +66,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """What a run's metrics say in the end: the share that it left out, the error of that, batches."""
 
     left_out: float = 0.0
@@ -75,7 +75,7 @@ class Told:
 
 
 def judged(
-    policy: str, load: float, rate: int, found: Compared, samples: Sequence[Sample], seconds: float, told: Told
+    policy: str, load: float, rate: int, found: Compared, samples: Sequence[Sample], seconds: float, reported: Reported
 ) -> Overloaded:
     """One line of the benchmark."""
     third, last = ([s for s in samples if low < s.at / seconds <= high] for low, high in ((0.5, 0.75), (0.75, 2.0)))
@@ -86,8 +86,9 @@ def judged(
     return Overloaded(
         policy, load, rate, seconds, found.results, found.exact, found.subset,
         round(samples[-1].results / seconds if samples else 0.0, 1), round(lag, 2), lag <= 10 * INTERVAL,
-        round(1 - found.results / max(1, found.exact), 4), round(told.left_out, 4), round(told.error, 4),
-        max(map(_rows, samples), default=0), max(map(_memory, (*third, *last)), default=0) >> 20, bounded, told.batches,
+        round(1 - found.results / max(1, found.exact), 4), round(reported.left_out, 4), round(reported.error, 4),
+        max(map(_rows, samples), default=0), max(map(_memory, (*third, *last)), default=0) >> 20, bounded,
+        reported.batches,
     )  # fmt: skip
 
 
@@ -104,23 +105,23 @@ def line(r: Overloaded) -> str:
     return (
         f"load {r.load:g}, {r.policy + ',':8} {r.seconds:g} s: {r.results:,} of {r.exact:,} pairs, subset {r.subset}, "
         f"{r.results_per_s:,.0f} pairs/s, lag {r.lag:.1f} s{'' if r.lag_bounded else ' (not bounded)'}, "
-        f"left out {r.shed_share:.1%} (told {r.told:.1%} within {100 * r.told_error:.1f} points), "
+        f"left out {r.shed_share:.1%} (reported {r.reported:.1%} within {100 * r.reported_error:.1f} points), "
         f"{r.state_rows:,} rows kept, {r.memory_mb} MB{'' if r.memory_bounded else ' (growing)'}"
     )
 
 
 def failures(found: Sequence[Overloaded]) -> list[str]:
     """What does not hold of what must: answers are parts of the exact one; where a policy sheds, lag is bounded, memory
-    too (of runs that are long enough to tell), and the share left out is told; harvest gives at least what drop does.
-    """
+    too (of runs that are long enough to tell), and the share left out is reported; harvest gives at least what drop
+    does."""
     shed = [r for r in found if r.policy != "never"]
     wrong = [f"{_named(r)}: not a part of the exact answer" for r in found if not r.subset]
     wrong += [f"{_named(r)}: lag is not bounded" for r in shed if not r.lag_bounded]
     wrong += [f"{_named(r)}: memory is not bounded" for r in shed if r.seconds >= SETTLED and not r.memory_bounded]
     wrong += [
-        f"{_named(r)}: told {r.told:.1%} where {r.shed_share:.1%} was left out"
+        f"{_named(r)}: reported {r.reported:.1%} where {r.shed_share:.1%} was left out"
         for r in found
-        if abs(r.told - r.shed_share) > max(CLOSE, r.told_error)
+        if abs(r.reported - r.shed_share) > max(CLOSE, r.reported_error)
     ]
     by = {(r.policy, r.load): r.results / max(1, r.exact) for r in found}
     return wrong + [

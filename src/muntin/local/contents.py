@@ -55,7 +55,7 @@ ANEW = (
 """Operators whose answer at an instant is a function of the rows that are valid then."""
 
 
-class Untold(Exception):
+class NotHeld(Exception):
     """Why a query's answer is not held."""
 
 
@@ -97,7 +97,7 @@ class Running:
 
     def answer(self, name: str, held: Snapshot) -> tuple[pa.RecordBatch, int]:
         """What a query shows in a version of the state, in ``tables[name]``, and the instant that this is of: the last
-        one that it answered. Raises Untold. Cost: what it shows, and the windows of joins above which nothing is kept.
+        one that it answered. Raises NotHeld. Cost: what it shows, and the windows of joins above which nothing is kept.
         """
         plan, at = self.plans[name], self.mark(name, held) - 1
         instant = at if plan.ticks is None else last_tick(plan.ticks, at)
@@ -142,7 +142,7 @@ class _Evaluation:
     made: dict[int, Batch] = field(default_factory=dict)
 
     def of(self, number: int) -> Batch:
-        """The valid rows of a vertex. Raises Untold."""
+        """The valid rows of a vertex. Raises NotHeld."""
         if number not in self.made:
             for way in (self._current, self._kept, self._anew):
                 found = way(number)
@@ -150,7 +150,7 @@ class _Evaluation:
                     self.made[number] = self._entering(number, found)
                     break
             else:
-                raise Untold(self._why_not(number))
+                raise NotHeld(self._why_not(number))
         return self.made[number]
 
     def _why_not(self, number: int) -> str:
@@ -223,7 +223,7 @@ class _Evaluation:
             return None
         for call in user_calls(vertex.op):
             if call.code is None:
-                raise Untold(
+                raise NotHeld(
                     f"the code of function {call.fn.removeprefix(USER)} (version {call.version}) is in no checkpoint; "
                     "register the function where you ask (session.function, or --job with [functions])"
                 )
@@ -280,7 +280,7 @@ class _Evaluation:
             own = [name_of(a.fn) for _, a in op.aggs if a.fn.startswith(PREFIX)]
             lacking = [n for n in own if n not in self.graph.functions]
             if lacking:
-                raise Untold(f"the code of aggregate {lacking[0]} is not in the checkpoint")
+                raise NotHeld(f"the code of aggregate {lacking[0]} is not in the checkpoint")
 
     def _context(self, number: int) -> Context:
         fifo = (False,) * len(self.graph.vertices[number].inputs)

@@ -29,7 +29,7 @@ from muntin.dataflow.history import KeptRows, columns_needed, kept_rows
 from muntin.dataflow.planner import plan_query
 from muntin.engine.clocks import CLOCKS, Times
 from muntin.engine.source import Arrived, ship
-from muntin.local.contents import Running, Untold
+from muntin.local.contents import NotHeld, Running
 from muntin.local.history import FromThen, expiry_of
 from muntin.local.marks import answered_before
 from muntin.local.pane_reads import PaneReads, Versions, Wanted
@@ -212,7 +212,7 @@ class _Question:
         """What a running query shows, and the instant that it is of."""
         try:
             return self.running.answer(name, held)
-        except Untold as e:
+        except NotHeld as e:
             raise UnsupportedError(
                 f"what query {name} shows is not held as a whole: {e}; its results go to its sink, and the rows that "
                 "windows keep can be asked by the names of the streams"
