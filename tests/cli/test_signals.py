@@ -129,6 +129,7 @@ logging.basicConfig()
 def wait():
     select.select([child.stdout], [], [])
     logging.getLogger("py4j.java_gateway").error("the other end is gone")
+    logging.error("a command has no answer")
 with guarded():
     child = subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE)
     thread = threading.Thread(target=wait)
@@ -145,7 +146,7 @@ def test_who_waits_for_the_jvm_at_the_end_says_nothing() -> None:
 
 def test_nobody_else_takes_the_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "end_children", lambda: None)  # those of the test run stay
-    monkeypatch.setattr(logging.getLogger("py4j"), "level", logging.getLogger("py4j").level)
+    monkeypatch.setattr(logging.root.manager, "disable", logging.root.manager.disable)
     before = signal.getsignal(signal.SIGINT)
     with guarded():
         mine = signal.getsignal(signal.SIGINT)

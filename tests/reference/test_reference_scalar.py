@@ -29,7 +29,7 @@ def attempt(e):
 
 
 def test_every_function_of_the_vocabulary_is_known():
-    assert set(_LAZY) | set(_SEE_NULL) | set(_STRICT) | set(_TEST) | {"cast", "try"} == FUNCTIONS
+    assert set(_LAZY) | set(_SEE_NULL) | set(_STRICT) | set(_TEST) | {"cast", "try", "struct", "to_json"} == FUNCTIONS
 
 
 @pytest.mark.parametrize(

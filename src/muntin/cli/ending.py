@@ -65,8 +65,9 @@ def guarded() -> Iterator[None]:
             try:
                 yield
             finally:
-                # Threads that wait for an answer of the JVM log that it is gone: that is what is wanted here.
-                logging.getLogger("py4j").setLevel(logging.CRITICAL)
+                # Threads that wait for an answer of the JVM log that it is gone, py4j's by the root logger as well:
+                # that is what is wanted here, and all else has been said.
+                logging.disable()
                 end_children()
     finally:
         signal.signal = _set

@@ -46,7 +46,7 @@ QUALITY = (
 
 def run(setting: Setting) -> Outcome:
     """Steps; quality from the runs of J9."""
-    found = steps(*((4, 5) if setting.smoke else (40, 10)))
+    found = steps(40, 10)  # of few draws the steps of neighbouring fractions overlap
     quality = optimality(*((15, 4) if setting.smoke else (200, 8)))["reverse"]
     assert len(quality) == len(QUALITY_FRACTIONS)
     return Outcome(judge(found, quality), plots=(Plot("steps", "z", "steps", curves(FRACTIONS, found), log=False),))
