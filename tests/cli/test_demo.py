@@ -39,8 +39,11 @@ def session(spark: Any) -> Session:
     return session
 
 
+BY_MINUTE = pytest.param(1, 60_000_000, BY_ORIGIN, marks=pytest.mark.slow)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize(("number", "step", "oracle"), [(0, 3_600_000_000, BY_CARRIER), (1, 60_000_000, BY_ORIGIN)])
+@pytest.mark.parametrize(("number", "step", "oracle"), [(0, 3_600_000_000, BY_CARRIER), BY_MINUTE])
 def test_answers_equal_duckdb(session: Session, number: int, step: int, oracle: str) -> None:
     text = TICKS.format(flights=sample("flights"), weather=sample("weather"), step=step) + oracle
     expected = sorted(duckdb.sql(text).fetchall(), key=lambda r: (r[-1], r[0]))

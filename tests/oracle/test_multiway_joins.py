@@ -27,7 +27,7 @@ from muntin.reference import ResultRow, run
 from muntin.state.pane_store import PaneStore
 from muntin.verify.arrow import to_table
 
-SEEDS = 200
+SEEDS = 120
 MOST_UNSUPPORTED = 0.02
 """Share of the drawn cases that the planner may refuse."""
 
