@@ -56,20 +56,20 @@ class Path:
         return Path(np.array(kinds, np.int64), np.array(numbers, np.int64), offsets, data)
 
 
-@nb.njit(nb.void(MU8, MI64, nb.uint8), cache=True, inline="always")
+@kernel(nb.void(MU8, MI64, nb.uint8), cache=True)
 def _put(out, held, c):  # type: ignore[no-untyped-def]
     out[held[POS]] = c
     held[POS] += 1
 
 
-@nb.njit(nb.void(MU8, MI64), cache=True)
+@kernel(nb.void(MU8, MI64), cache=True)
 def _between(out, held):  # type: ignore[no-untyped-def]
     """What stands between two values."""
     if held[BEHIND]:
         _put(out, held, 44 if held[_OPEN] else 32)
 
 
-@nb.njit(nb.void(MU8, MI64, MI64, nb.int64, nb.int64), cache=True)
+@kernel(nb.void(MU8, MI64, MI64, nb.int64, nb.int64), cache=True)
 def _unwrap(out, held, holes, body, first_hole):  # type: ignore[no-untyped-def]
     """The one value of a list, without its brackets."""
     for i in range(body + 1, held[POS] - 1):
@@ -86,14 +86,14 @@ _FRAME = 12
 _ENTERED, _NAMES, _ITEMS, _FLAT = range(4)
 
 
-@nb.njit(nb.void(MI64, nb.int64, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.void(MI64, nb.int64, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
 def _enter(frames, f, node, step, flow, style):  # type: ignore[no-untyped-def]
     frames[f + STATE], frames[f + NODE], frames[f + STEP] = _ENTERED, node, step
     frames[f + FLOW], frames[f + STYLE], frames[f + WAITS], frames[f + COUNT] = flow, style, 0, 0
     frames[f + CHILD] = node + 1
 
 
-@nb.njit(nb.void(MI64, nb.int64, nb.boolean, MU8, MI64), cache=True)
+@kernel(nb.void(MI64, nb.int64, nb.boolean, MU8, MI64), cache=True)
 def _open_list(frames, f, apart, out, held):  # type: ignore[no-untyped-def]
     frames[f + STATE], frames[f + BODY] = _ITEMS, -1
     frames[f + BEGIN], frames[f + FIRST_HOLE], frames[f + BEFORE] = held[POS], held[HOLES], held[BEHIND]
@@ -105,7 +105,7 @@ def _open_list(frames, f, apart, out, held):  # type: ignore[no-untyped-def]
     held[_OPEN] += 1
 
 
-@nb.njit(nb.void(MI64, nb.int64, MU8, MI64, MI64), cache=True)
+@kernel(nb.void(MI64, nb.int64, MU8, MI64, MI64), cache=True)
 def _close_list(frames, f, out, held, holes):  # type: ignore[no-untyped-def]
     """Of a list that Spark writes to a buffer of its own: nothing for no values, and one without brackets."""
     _put(out, held, 93)
@@ -118,7 +118,7 @@ def _close_list(frames, f, out, held, holes):  # type: ignore[no-untyped-def]
         _unwrap(out, held, holes, body, frames[f + FIRST_HOLE])
 
 
-@nb.njit(nb.int64(I64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(I64, nb.int64, nb.int64, nb.int64), cache=True)
 def _element(after, node, stop, n):  # type: ignore[no-untyped-def]
     """The n-th element of an array; -1 for none."""
     child = node + 1
@@ -127,7 +127,7 @@ def _element(after, node, stop, n):  # type: ignore[no-untyped-def]
     return child if child < stop else -1
 
 
-@nb.njit(nb.int64(U8, U8, I64, I64, I64, U8, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(U8, U8, I64, I64, I64, U8, nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
 def _next_named(data, kinds, starts, ends, after, names, low, high, child, stop):  # type: ignore[no-untyped-def]
     """The place of the next name between ``low`` and ``high`` whose value is not null; ``stop`` for none."""
     while child < stop:
@@ -137,7 +137,7 @@ def _next_named(data, kinds, starts, ends, after, names, low, high, child, stop)
     return stop
 
 
-@nb.njit(
+@kernel(
     nb.boolean(U8, U8, I64, I64, I64, nb.int64, I64, I64, I64, U8, MU8, MI64, MI64, MI64, MI64),
     cache=True,
 )

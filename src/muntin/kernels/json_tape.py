@@ -85,17 +85,17 @@ def spans(texts: pa.Array) -> tuple[Ints, Bytes]:
     return places, np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
 
 
-@nb.njit(nb.boolean(nb.uint8), cache=True, inline="always")
+@kernel(nb.boolean(nb.uint8), cache=True)
 def _blank(c):  # type: ignore[no-untyped-def]
     return c == 32 or c == 9 or c == 10 or c == 13
 
 
-@nb.njit(nb.boolean(nb.uint8), cache=True, inline="always")
+@kernel(nb.boolean(nb.uint8), cache=True)
 def _digit(c):  # type: ignore[no-untyped-def]
     return 48 <= c <= 57
 
 
-@nb.njit(nb.int64(nb.uint8), cache=True)
+@kernel(nb.int64(nb.uint8), cache=True)
 def hexadecimal(c):  # type: ignore[no-untyped-def]
     """The value of a digit; -1 for none."""
     if 48 <= c <= 57:
@@ -105,7 +105,7 @@ def hexadecimal(c):  # type: ignore[no-untyped-def]
     return c - 87 if 97 <= c <= 102 else -1
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64, nb.int64), cache=True)
 def _string(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     """The closing quote of the string that opens at p (-1: none, or not well formed), and its kind."""
     quote, kind = data[p], STRING
@@ -140,7 +140,7 @@ def _string(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     return -1, kind
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64), cache=True)
 def _number(data, p, stop):  # type: ignore[no-untyped-def]
     """The end of the number that begins at p (-1: it is none), and its kind."""
     kind = INT
@@ -176,7 +176,7 @@ def _number(data, p, stop):  # type: ignore[no-untyped-def]
 _WORDS = np.frombuffer(b"true false null NaN Infinity INF ", np.uint8)
 
 
-@nb.njit(nb.boolean(U8, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.boolean(U8, nb.int64, nb.int64, nb.int64), cache=True)
 def _says(data, p, stop, word):  # type: ignore[no-untyped-def]
     """Whether the word at that place of ``_WORDS`` stands at p, and no letter or digit follows."""
     while _WORDS[word] != 32:
@@ -189,7 +189,7 @@ def _says(data, p, stop, word):  # type: ignore[no-untyped-def]
     return not (48 <= c <= 57 or 65 <= c <= 90 or 97 <= c <= 122 or c == 95 or c >= 127)
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64, nb.int64), cache=True)
 def _word(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     """The end of the word at p (-1: there is none that is known), and its kind."""
     if _says(data, p, stop, 0):
@@ -213,7 +213,7 @@ def _word(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     return -1, NULL
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 4)(U8, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 4)(U8, nb.int64, nb.int64, nb.int64), cache=True)
 def _scalar(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     """(where reading goes on or -1, kind, start, end) of the string, number or word at p."""
     c = data[p]
@@ -227,7 +227,7 @@ def _scalar(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     return end, kind, p, end
 
 
-@nb.njit(nb.int64(U8, nb.int64, nb.int64, nb.int64, MU8, MI64, MI64, MI64, nb.int64, MI64), cache=True)
+@kernel(nb.int64(U8, nb.int64, nb.int64, nb.int64, MU8, MI64, MI64, MI64, nb.int64, MI64), cache=True)
 def _one(data, p, stop, allowed, kinds, starts, ends, after, n, stack):  # type: ignore[no-untyped-def]
     """Puts the value of one text on the tape, from place n on; the place after it, -1 if the text is no JSON."""
     depth = 0

@@ -49,7 +49,7 @@ _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _LITERALS = np.frombuffer(b'null true false "NaN" "Infinity" "-Infinity" ', np.uint8)
 
 
-@nb.njit(nb.int64(MU8, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MU8, nb.int64, nb.int64), cache=True)
 def _unit(out, p, u):  # type: ignore[no-untyped-def]
     """Backslash, u and four digits."""
     out[p], out[p + 1] = 92, 117
@@ -58,7 +58,7 @@ def _unit(out, p, u):  # type: ignore[no-untyped-def]
     return p + 6
 
 
-@nb.njit(nb.int64(MU8, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MU8, nb.int64, nb.int64), cache=True)
 def _utf8(out, p, c):  # type: ignore[no-untyped-def]
     """The bytes of a character; of half a pair three that no UTF-8 has."""
     if c < 0x80:
@@ -75,7 +75,7 @@ def _utf8(out, p, c):  # type: ignore[no-untyped-def]
     return p + 4
 
 
-@nb.njit(nb.int64(MU8, nb.int64, nb.int64, nb.int64), cache=True)
+@kernel(nb.int64(MU8, nb.int64, nb.int64, nb.int64), cache=True)
 def _character(out, p, c, style):  # type: ignore[no-untyped-def]
     """One character in a style."""
     if style == RAW:
@@ -105,7 +105,7 @@ def _character(out, p, c, style):  # type: ignore[no-untyped-def]
     return _utf8(out, p, c)
 
 
-@nb.njit(nb.int64(U8, nb.int64), cache=True)
+@kernel(nb.int64(U8, nb.int64), cache=True)
 def _four(data, p):  # type: ignore[no-untyped-def]
     u = 0
     for k in range(4):
@@ -113,7 +113,7 @@ def _four(data, p):  # type: ignore[no-untyped-def]
     return u
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64), cache=True)
 def _bare(data, p):  # type: ignore[no-untyped-def]
     """The character of UTF-8 at p, and where the next is."""
     c = nb.int64(data[p])
@@ -127,7 +127,7 @@ def _bare(data, p):  # type: ignore[no-untyped-def]
     return high | ((nb.int64(data[p + 2]) & 63) << 6) | (nb.int64(data[p + 3]) & 63), p + 4
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64), cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64), cache=True)
 def _next(data, p, stop):  # type: ignore[no-untyped-def]
     """The character at p of a string (half a surrogate pair where the other is not there), and where the next is."""
     c = nb.int64(data[p])
@@ -155,7 +155,7 @@ def _next(data, p, stop):  # type: ignore[no-untyped-def]
     return _bare(data, p)
 
 
-@nb.njit(nb.boolean(U8, nb.int64, nb.int64, nb.int64, U8, nb.int64, nb.int64), cache=True)
+@kernel(nb.boolean(U8, nb.int64, nb.int64, nb.int64, U8, nb.int64, nb.int64), cache=True)
 def same_text(data, kind, p, stop, names, low, high):  # type: ignore[no-untyped-def]
     """Whether a string on a tape is the name between ``low`` and ``high`` of ``names``."""
     if kind == STRING:
@@ -173,7 +173,7 @@ def same_text(data, kind, p, stop, names, low, high):  # type: ignore[no-untyped
     return p == stop and low == high
 
 
-@nb.njit(nb.void(U8, nb.int64, nb.int64, nb.int64, MU8, MI64, nb.int64), cache=True)
+@kernel(nb.void(U8, nb.int64, nb.int64, nb.int64, MU8, MI64, nb.int64), cache=True)
 def write_string(data, kind, p, stop, out, held, style):  # type: ignore[no-untyped-def]
     """The string from p to ``stop``, in a style."""
     at = held[POS]
@@ -196,7 +196,7 @@ def write_string(data, kind, p, stop, out, held, style):  # type: ignore[no-unty
     held[POS] = at
 
 
-@nb.njit(nb.boolean(U8, nb.int64, nb.int64, MU8, MI64), cache=True)
+@kernel(nb.boolean(U8, nb.int64, nb.int64, MU8, MI64), cache=True)
 def _plain_double(data, p, stop, out, held):  # type: ignore[no-untyped-def]
     """Writes a number with a fraction that Java writes by its own digits; False if it is none.
 
@@ -226,7 +226,7 @@ def _plain_double(data, p, stop, out, held):  # type: ignore[no-untyped-def]
     return True
 
 
-@nb.njit(nb.void(MU8, MI64, nb.int64), cache=True)
+@kernel(nb.void(MU8, MI64, nb.int64), cache=True)
 def _literal(out, held, word):  # type: ignore[no-untyped-def]
     at = held[POS]
     while _LITERALS[word] != 32:
@@ -235,7 +235,7 @@ def _literal(out, held, word):  # type: ignore[no-untyped-def]
     held[POS] = at
 
 
-@nb.njit(nb.void(U8, nb.uint8, nb.int64, nb.int64, MU8, MI64, nb.int64, MI64), cache=True)
+@kernel(nb.void(U8, nb.uint8, nb.int64, nb.int64, MU8, MI64, nb.int64, MI64), cache=True)
 def _leaf(data, kind, p, stop, out, held, style, holes):  # type: ignore[no-untyped-def]
     """A value that has no parts. ``holes``: of each number left out its place in ``out``, its start and its end."""
     if kind == STRING or kind == ODD:  # noqa: SIM109
@@ -269,7 +269,7 @@ def _leaf(data, kind, p, stop, out, held, style, holes):  # type: ignore[no-unty
         _literal(out, held, 0)
 
 
-@nb.njit(nb.void(U8, U8, I64, I64, I64, nb.int64, MU8, MI64, nb.int64, MI64, MI64), cache=True)
+@kernel(nb.void(U8, U8, I64, I64, I64, nb.int64, MU8, MI64, nb.int64, MI64, MI64), cache=True)
 def write_value(data, kinds, starts, ends, after, node, out, held, style, holes, stack):  # type: ignore[no-untyped-def]
     """A value with all that is in it; ``stack`` has room for three numbers a level."""
     depth, stop = 0, after[node]
