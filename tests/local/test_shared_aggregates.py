@@ -14,7 +14,7 @@ from stored import Stored
 
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
-from muntin.dataflow.durable import Asked, DurablePlan, from_json, take_up, to_json
+from muntin.dataflow.durable import Asked, DurablePlan, TakenUp, from_json, take_up, to_json
 from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.sharing.rules import shared_graph
@@ -116,6 +116,17 @@ def asked(query: str) -> Asked:
     return Asked(bound, lambda places, known: plan_query(bound, places, known))
 
 
+def restarted(
+    plan: DurablePlan | None, texts: dict[str, str], number: int, pipe: Stored | None, shards: int = 2
+) -> tuple[DurablePlan, TakenUp, Stored]:
+    """A run of these queries from a batch on, which goes on with what the one before it kept."""
+    taken = take_up(plan, {n: asked(t) for n, t in texts.items()}, number, "test")
+    cells = {} if pipe is None else pipe.cells()
+    found = Stored(list(taken.plans.values()), shards)
+    found.restore({n: c for n, c in cells.items() if taken.since.get(n.partition("/")[0], 0) < number})
+    return from_json(json.loads(json.dumps(to_json(taken.durable)))), taken, found
+
+
 def grouped(rng: Random) -> str:
     return next(t for t in iter(lambda: text(rng), "") if "GROUP BY k" in t and "HAVING" not in t)
 
@@ -139,11 +150,7 @@ def test_queries_come_and_go_beside_others_that_go_on(seed: int, tmp_path: Path)
                 new = [n for n in texts if n not in began][: rng.randint(1, 4)]
                 running = {n: t for n, t in running.items() if n not in gone} | {n: texts[n] for n in new}
                 began |= dict.fromkeys(new, number)
-            taken = take_up(plan, {n: asked(t) for n, t in running.items()}, number, "test")
-            plan = from_json(json.loads(json.dumps(to_json(taken.durable))))
-            cells = {} if pipe is None else pipe.cells()
-            pipe = Stored(list(taken.plans.values()), shards)
-            pipe.restore({n: c for n, c in cells.items() if taken.since.get(n.partition("/")[0], 0) < number})
+            plan, _, pipe = restarted(plan, running, number, pipe, shards)
         assert pipe is not None
         for name, table in zip(running, pipe.push_all(batch), strict=True):
             results[name].append(table)

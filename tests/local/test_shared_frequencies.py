@@ -3,17 +3,16 @@ counts: every query has the answer of its isolated run, in any company."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 import pytest
 from stored import Stored
-from test_shared_aggregates import CATALOG, CONDITIONS, SLIDES, asked, data, run, shown, since
+from test_shared_aggregates import CATALOG, CONDITIONS, SLIDES, asked, data, restarted, run, shown, since
 
 from muntin.cql.binder import bind
-from muntin.dataflow.durable import from_json, take_up, to_json
+from muntin.dataflow.durable import take_up
 from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.planner import plan_queries
 from muntin.dataflow.sharing.rules import shared_graph
@@ -70,11 +69,7 @@ def test_counts_are_merged_and_kept_over_restarts_with_others(seed: int, tmp_pat
     for number, batch in enumerate(batches):
         if number % 8 == 0:
             running = stay | dict(rng.sample(sorted(texts.items()), rng.randint(0, 3)))
-            taken = take_up(plan, {n: asked(t) for n, t in running.items()}, number, "test")
-            plan = from_json(json.loads(json.dumps(to_json(taken.durable))))
-            cells = {} if pipe is None else pipe.cells()
-            pipe = Stored(list(taken.plans.values()), 2)
-            pipe.restore({n: c for n, c in cells.items() if taken.since.get(n.partition("/")[0], 0) < number})
+            plan, _, pipe = restarted(plan, running, number, pipe)
         assert pipe is not None
         for name, table in zip(running, pipe.push_all(batch), strict=True):
             if name in stay:

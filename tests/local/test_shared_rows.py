@@ -3,17 +3,14 @@ isolated run."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 import pytest
-from stored import Stored
-from test_shared_aggregates import CATALOG, asked, data, run, shown
+from test_shared_aggregates import CATALOG, data, restarted, run, shown
 
 from muntin.cql.binder import bind
-from muntin.dataflow.durable import from_json, take_up, to_json
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.rows_window import RowsWindow
@@ -79,11 +76,7 @@ def test_what_runs_stays_and_new_queries_read_it_where_it_has_their_window(tmp_p
     for number, batch in enumerate(batches):
         if number % 4 == 0:
             running = (texts, later, {"nine": texts["nine"]})[number // 4]
-            taken = take_up(plan, {n: asked(t) for n, t in running.items()}, number, "test")
-            plan = from_json(json.loads(json.dumps(to_json(taken.durable))))
-            cells = {} if pipe is None else pipe.cells()
-            pipe = Stored(list(taken.plans.values()), 2)
-            pipe.restore({n: c for n, c in cells.items() if taken.since.get(n.partition("/")[0], 0) < number})
+            plan, taken, pipe = restarted(plan, running, number, pipe)
             assert shared(list(taken.plans.values())) == 1
             own = {n for n, p in taken.plans.items() if not any(isinstance(v.op, SharedRows) for v in p.vertices)}
             assert own == ({"other"} & running.keys())

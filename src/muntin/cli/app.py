@@ -21,7 +21,7 @@ from muntin.cli.failures import CONTEXT, FAILED, OK, reported
 from muntin.cli.job import AVAILABLE_NOW, SessionPart, load_job
 from muntin.cli.show import Format
 from muntin.cli.sql import Asked, parameters, run_in_process, run_on_spark
-from muntin.cli.streams import Inputs, inputs_of, offline_catalog
+from muntin.cli.streams import Inputs, called_in, inputs_of, offline_catalog
 from muntin.core.errors import ConfigError
 from muntin.plan.windows import Bounds, QueryOptions
 
@@ -312,6 +312,8 @@ def sql(
 
         text, origin = read_text(query, sys.stdin.read)
         text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
+        spec = load_job(job) if job else None
+        most = (0 if output else 50) if limit is None else limit
         if live is not None:
             if stream or table or bounds or runtime or shards or master:
                 raise ConfigError(
@@ -319,15 +321,11 @@ def sql(
                     "--limit alone"
                 )
             from muntin.cli.live import run_live
-            from muntin.cli.streams import called_in
 
-            functions = called_in(load_job(job) if job else None)
-            most = (0 if output else 50) if limit is None else limit
-            run_live(live, text, isolation, engine, functions, form, output, most)
+            run_live(live, text, isolation, engine, called_in(spec), form, output, most)
             return
         if (isolation, engine) != ("window", "muntin"):
             raise ConfigError("--isolation and --engine go with --live")
-        spec = load_job(job) if job else None
         inputs = inputs_of(spec, stream or [], table or [])
         if text.lstrip()[:7].upper() == "EXPLAIN":
             typer.echo(_explained(text, inputs, bounds))
@@ -337,7 +335,7 @@ def sql(
         given = {key: value for key, value in (("shards", shards), ("master", master)) if value is not None}
         session = (spec.session if spec else SessionPart()).model_copy(update=given)
         options = {"bounds": _bounds(bounds)} if bounds else {}
-        asked = Asked(text, inputs, session, options, form, output, (0 if output else 50) if limit is None else limit)
+        asked = Asked(text, inputs, session, options, form, output, most)
         if _chosen(runtime, asked, list(given)) == "local":
             run_in_process(asked)
         else:
@@ -367,8 +365,6 @@ def shell(
                 raise ConfigError(
                     "--live goes with --job (for its functions) and --set alone: a checkpoint has streams of its own"
                 )
-            from muntin.cli.streams import called_in
-
             asked = Live(live, called_in(load_job(job) if job else None))
             asked.catalog()
             run_shell(Shell(asked, parameters=given))

@@ -28,14 +28,16 @@ Functions = Mapping[str, ScalarFunction] | Iterable[ScalarFunction]
 def function(
     code: Callable[..., Any], *, returns: Type, arguments: Sequence[Type] | None = None, name: str | None = None,
     version: str = "1", on_null: OnNull = "null",
-) -> ScalarFunction: ...  # fmt: skip
+) -> ScalarFunction:  # fmt: skip
+    """Of code that is there."""
 
 
 @overload
 def function(
     code: None = None, *, returns: Type, arguments: Sequence[Type] | None = None, name: str | None = None,
     version: str = "1", on_null: OnNull = "null",
-) -> Callable[[Callable[..., Any]], ScalarFunction]: ...  # fmt: skip
+) -> Callable[[Callable[..., Any]], ScalarFunction]:  # fmt: skip
+    """As a decorator."""
 
 
 def function(

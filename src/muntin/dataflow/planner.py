@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
@@ -35,9 +35,15 @@ def plan_queries(queries: Iterable[BoundQuery], schedule: str | None = None) -> 
 
     Raises UnsupportedError for what this version cannot run.
     """
-    places, known = Places(), Statistics()
-    plans = share_window_joins([plan_query(q, places) for q in queries], places, known, schedule=schedule)
-    return settled_by_cost(share_row_windows(plans, places), known)
+    places = Places()
+    return together([plan_query(q, places) for q in queries], places, schedule)
+
+
+def together(plans: Sequence[QueryPlan], places: Places, schedule: str | None = None) -> list[QueryPlan]:
+    """Plans of new queries, laid out over the same ``places``, with what they share; see ``plan_queries``."""
+    known = Statistics()
+    joined = share_window_joins(plans, places, known, schedule=schedule)
+    return settled_by_cost(share_row_windows(joined, places), known)
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from muntin.kernels.index import _first_above
+from muntin.kernels.index import first_above
 from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI64, MI64x2
 
@@ -53,8 +53,8 @@ def cell_spans(asked, predicate_begin, predicate_cells, cell_group, cell_layout,
             at += 1
             if not usable[w, cell_layout[c]]:
                 continue
-            low = _first_above(pane, begin[c], begin[c + 1], time - length)
-            high = _first_above(pane, low, begin[c + 1], time)
+            low = first_above(pane, begin[c], begin[c + 1], time - length)
+            high = first_above(pane, low, begin[c + 1], time)
             if high > low:
                 if used == len(spans):
                     wider = np.empty((2 * used, 2), np.int64)
@@ -72,8 +72,8 @@ def group_spans(asked, begin, pane):  # type: ignore[no-untyped-def]
     out = np.empty((len(asked), 2), np.int64)
     for a in range(len(asked)):
         g, time, length = asked[a, 0], asked[a, 1], asked[a, 2]
-        out[a, 0] = _first_above(pane, begin[g], begin[g + 1], time - length)
-        out[a, 1] = _first_above(pane, out[a, 0], begin[g + 1], time)
+        out[a, 0] = first_above(pane, begin[g], begin[g + 1], time - length)
+        out[a, 1] = first_above(pane, out[a, 0], begin[g + 1], time)
     return out
 
 
@@ -210,7 +210,7 @@ def distinct(code, kinds, begin, pane, asked):  # type: ignore[no-untyped-def]
                 panes += 1
             place[i] = panes
         tree = np.zeros(panes + 2, np.int64)
-        first = _first_above(pane, low, high, asked[a, 1])
+        first = first_above(pane, low, high, asked[a, 1])
         seen = 0
         for i in range(low, first):  # by value the last place, before any is asked for
             seen += last[code[i]] < 0
@@ -223,7 +223,7 @@ def distinct(code, kinds, begin, pane, asked):  # type: ignore[no-untyped-def]
             if above < panes + 2:
                 tree[above] += tree[i]
         while a < len(asked) and asked[a, 0] == g:
-            upto = _first_above(pane, first, high, asked[a, 1])
+            upto = first_above(pane, first, high, asked[a, 1])
             for i in range(first, upto):
                 before = last[code[i]]
                 if before < 0:
@@ -233,7 +233,7 @@ def distinct(code, kinds, begin, pane, asked):  # type: ignore[no-untyped-def]
                 _count(tree, place[i] + 1, 1)
                 last[code[i]] = i
             first = upto
-            start = _first_above(pane, low, first, asked[a, 1] - asked[a, 2])
+            start = first_above(pane, low, first, asked[a, 1] - asked[a, 2])
             out[a] = seen - _upto(tree, place[start]) if start < first else 0
             a += 1
         for i in range(low, first):

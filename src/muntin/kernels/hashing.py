@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.kernels.lazy import kernel
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import B1, I64, MI64, U8
 
 T = TypeVar("T", bound=np.generic)
@@ -24,7 +24,7 @@ _NULL = -7046029254386353131
 _SEED = 1442695040888963407
 
 
-@nb.njit(nb.int64(nb.int64), cache=True, inline="always")
+@inlined
 def _mix(x):  # type: ignore[no-untyped-def]
     """Finalizer of splitmix64: a bijection on 64 bits."""
     z = nb.uint64(x)

@@ -6,12 +6,12 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.kernels.lazy import kernel
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import I64, MI32, MI64
 
 
-@nb.njit(nb.int64(I64, nb.int64, nb.int64, nb.int64), cache=True, inline="always")
-def _first_above(values, low, high, least):  # type: ignore[no-untyped-def]
+@inlined
+def first_above(values, low, high, least):  # type: ignore[no-untyped-def]
     """The first place in [low, high) whose value is above ``least``, where values ascend; ``high`` where none is."""
     while low < high:
         middle = (low + high) >> 1

@@ -137,6 +137,33 @@ def _next_named(data, kinds, starts, ends, after, names, low, high, child, stop)
     return stop
 
 
+@kernel(nb.void(U8, U8, I64, I64, I64, nb.int64, MU8, MI64, MI64, MI64, nb.int64, nb.int64), cache=True)
+def _write_found(data, kinds, starts, ends, after, node, out, held, holes, stack, flow, style):  # type: ignore[no-untyped-def]
+    """Writes a value at the end of a path."""
+    if flow == _ALONE and (kinds[node] == STRING or kinds[node] == ODD):
+        write_string(data, kinds[node], starts[node], ends[node], out, held, RAW)
+        return
+    _between(out, held)
+    write_value(data, kinds, starts, ends, after, node, out, held, style, holes, stack)
+    held[BEHIND] = 1
+
+
+@kernel(nb.int64(MI64, nb.int64, nb.boolean, nb.int64, nb.int64), cache=True)
+def _enter_child(frames, top, many, child, k):  # type: ignore[no-untyped-def]
+    """The frame of an element of the array whose frame is on top; the new top."""
+    f = top * _FRAME
+    flow, style = frames[f + FLOW], frames[f + STYLE]
+    top += 1
+    if frames[f + STATE] == _FLAT:
+        _enter(frames, top * _FRAME, child, k, _SPREAD, style)
+    elif many:
+        _enter(frames, top * _FRAME, child, k + 2, _SPREAD, style)
+    else:
+        below = _SPREAD if flow == _SPREAD else _LISTED
+        _enter(frames, top * _FRAME, child, k + 1, below, QUOTED if frames[f + BODY] >= 0 else style)
+    return top
+
+
 @kernel(
     nb.boolean(U8, U8, I64, I64, I64, nb.int64, I64, I64, I64, U8, MU8, MI64, MI64, MI64, MI64),
     cache=True,
@@ -154,12 +181,7 @@ def _find(data, kinds, starts, ends, after, root, steps, numbers, offsets, names
             if flow == _SPREAD and kind == ARRAY:
                 frames[f + STATE] = _FLAT
                 continue
-            if flow == _ALONE and (kind == STRING or kind == ODD):  # noqa: SIM109
-                write_string(data, kind, starts[node], ends[node], out, held, RAW)
-            else:
-                _between(out, held)
-                write_value(data, kinds, starts, ends, after, node, out, held, style, holes, stack)
-                held[BEHIND] = 1
+            _write_found(data, kinds, starts, ends, after, node, out, held, holes, stack, flow, style)
             found = True
             top -= 1
         elif state == _ENTERED:
@@ -196,14 +218,7 @@ def _find(data, kinds, starts, ends, after, root, steps, numbers, offsets, names
             child = frames[f + CHILD]
             if child < stop:
                 frames[f + CHILD], frames[f + WAITS] = after[child], 1
-                top += 1
-                if state == _FLAT:
-                    _enter(frames, top * _FRAME, child, k, _SPREAD, style)
-                elif many:
-                    _enter(frames, top * _FRAME, child, k + 2, _SPREAD, style)
-                else:
-                    below = _SPREAD if flow == _SPREAD else _LISTED
-                    _enter(frames, top * _FRAME, child, k + 1, below, QUOTED if frames[f + BODY] >= 0 else style)
+                top = _enter_child(frames, top, many, child, k)
             else:
                 if state == _ITEMS:
                     _close_list(frames, f, out, held, holes)

@@ -32,6 +32,17 @@ CONTROLS, NON_NUMBERS = 1, 2
 _DEEPEST, _DIGITS = 1_000, 1_000
 
 
+def _escapes() -> Bytes:
+    found = np.zeros(256, np.uint8)
+    for letter, meant in zip(b"\"'/\\bfnrt", b"\"'/\\\b\f\n\r\t", strict=True):
+        found[letter] = meant
+    return found
+
+
+ESCAPED_BY = _escapes()
+"""By letter behind a backslash the character that both stand for; 0 where it is no escape (u has digits of its own)."""
+
+
 @dataclass(frozen=True)
 class Tape:
     """``data``: the bytes; of each value its kind, where its text starts and ends there (of a string without quotes),
@@ -127,8 +138,7 @@ def _string(data, p, stop, allowed):  # type: ignore[no-untyped-def]
                     if hexadecimal(data[p + k]) < 0:
                         return -1, kind
                 p += 4
-            elif not (e == 34 or e == 39 or e == 47 or e == 92 or e == 98 or e == 102 or e == 110 or e == 114
-                      or e == 116):  # fmt: skip
+            elif ESCAPED_BY[e] == 0:
                 return -1, kind
         elif c < 32:
             kind = ODD
@@ -140,23 +150,26 @@ def _string(data, p, stop, allowed):  # type: ignore[no-untyped-def]
     return -1, kind
 
 
+@kernel(nb.int64(U8, nb.int64, nb.int64), cache=True)
+def _behind_digits(data, p, stop):  # type: ignore[no-untyped-def]
+    while p < stop and _digit(data[p]):
+        p += 1
+    return p
+
+
 @kernel(nb.types.UniTuple(nb.int64, 2)(U8, nb.int64, nb.int64), cache=True)
 def _number(data, p, stop):  # type: ignore[no-untyped-def]
     """The end of the number that begins at p (-1: it is none), and its kind."""
     kind = INT
     if data[p] == 45:
         p += 1
-    low = p
-    while p < stop and _digit(data[p]):
-        p += 1
+    low, p = p, _behind_digits(data, p, stop)
     digits = p - low
     if digits == 0 or (digits > 1 and data[low] == 48):
         return -1, kind
     if p < stop and data[p] == 46:
-        kind, p = FLOAT, p + 1
-        low = p
-        while p < stop and _digit(data[p]):
-            p += 1
+        kind, low = FLOAT, p + 1
+        p = _behind_digits(data, low, stop)
         if p == low:
             return -1, kind
         digits += p - low
@@ -164,9 +177,7 @@ def _number(data, p, stop):  # type: ignore[no-untyped-def]
         kind, p = FLOAT, p + 1
         if p < stop and (data[p] == 43 or data[p] == 45):
             p += 1
-        low = p
-        while p < stop and _digit(data[p]):
-            p += 1
+        low, p = p, _behind_digits(data, p, stop)
         if p == low:
             return -1, kind
         digits += p - low

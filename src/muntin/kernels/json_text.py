@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from muntin.core.errors import DataError
 from muntin.kernels.json_tape import (
     ARRAY,
+    ESCAPED_BY,
     FALSE,
     FLOAT,
     INFINITY,
@@ -46,6 +47,8 @@ POS, HOLES, BEHIND, SPLIT = range(4)
 """What writers keep: bytes written, numbers left out, whether a value stands before in this array, and whether half a
 surrogate pair was met that UTF-8 has no bytes for."""
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+_LETTERS = np.array([{8: 98, 9: 116, 10: 110, 12: 102, 13: 114, 34: 34, 92: 92}.get(c, 0) for c in range(93)], np.uint8)
+"""By character the letter that stands for it behind a backslash, where it is written so."""
 _LITERALS = np.frombuffer(b'null true false "NaN" "Infinity" "-Infinity" ', np.uint8)
 
 
@@ -80,21 +83,8 @@ def _character(out, p, c, style):  # type: ignore[no-untyped-def]
     """One character in a style."""
     if style == RAW:
         return _utf8(out, p, c)
-    short = 0
-    if c == 34 or c == 92:
-        short = c
-    elif c == 8:
-        short = 98
-    elif c == 9:
-        short = 116
-    elif c == 10:
-        short = 110
-    elif c == 12:
-        short = 102
-    elif c == 13:
-        short = 114
-    if short:
-        out[p], out[p + 1] = 92, short
+    if c < len(_LETTERS) and _LETTERS[c]:
+        out[p], out[p + 1] = 92, _LETTERS[c]
         return p + 2
     if c < 32:
         return _unit(out, p, c)
@@ -132,19 +122,8 @@ def _next(data, p, stop):  # type: ignore[no-untyped-def]
     """The character at p of a string (half a surrogate pair where the other is not there), and where the next is."""
     c = nb.int64(data[p])
     if c == 92:
-        e = nb.int64(data[p + 1])
-        if e != 117:
-            if e == 98:
-                e = 8
-            elif e == 116:
-                e = 9
-            elif e == 110:
-                e = 10
-            elif e == 102:
-                e = 12
-            elif e == 114:
-                e = 13
-            return e, p + 2
+        if data[p + 1] != 117:
+            return nb.int64(ESCAPED_BY[data[p + 1]]), p + 2
         u = _four(data, p + 2)
         p += 6
         if 0xD800 <= u < 0xDC00 and p + 5 < stop and data[p] == 92 and data[p + 1] == 117:

@@ -40,6 +40,10 @@ class Kernel:
         return self.compiled(*arguments)
 
 
+inlined = nb.njit(inline="always")
+"""Decorates a function whose body kernels take in where they call it: it is never compiled by itself."""
+
+
 def kernel(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """As ``numba.njit(signature, **options)``, but compiled when first called."""
     return lambda function: Kernel(function, signature, options)

@@ -8,8 +8,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.kernels.index import _first_above
-from muntin.kernels.lazy import kernel
+from muntin.kernels.index import first_above
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import I16, I32, I64, MI16, MI32, MI64
 
 Ints = NDArray[np.int64]
@@ -44,11 +44,11 @@ class Windows:
         return len(self.lengths)
 
 
-@nb.njit(nb.int64(nb.int64, I64, I32, nb.int64), cache=True, inline="always")
+@inlined
 def _holds(apart, lengths, first, shift):  # type: ignore[no-untyped-def]
     """The first window that is longer than ``apart``; their number where none is."""
     cell = min(apart, lengths[len(lengths) - 1]) >> shift  # one way out: an early return costs ten times as much
-    return _first_above(lengths, nb.int64(first[cell]), nb.int64(first[cell + 1]), apart)
+    return first_above(lengths, nb.int64(first[cell]), nb.int64(first[cell + 1]), apart)
 
 
 @kernel(nb.void(I64, I64, I64, I32, nb.int64, MI64, MI16, MI32), cache=True)

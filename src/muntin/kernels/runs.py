@@ -15,8 +15,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from muntin.kernels.index import _first_above
-from muntin.kernels.lazy import kernel
+from muntin.kernels.index import first_above
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import I32, I64, MI64
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -34,7 +34,7 @@ def _pointer(typing: Any, address: Any) -> Any:
     return nb.types.voidptr(nb.types.int64), build
 
 
-@nb.njit(nb.types.Array(nb.int64, 1, "C")(nb.int64, nb.int64), cache=True, inline="always")
+@inlined
 def _array(address, n):  # type: ignore[no-untyped-def]
     return nb.carray(_pointer(address), (n,), dtype=np.int64)  # type: ignore[attr-defined,call-arg]
 
@@ -92,7 +92,7 @@ def _by_key(group_at, key_at, length, number, low, high, further):  # type: igno
             end = _gallop(groups, begin, length[r], number[i] + 1)
             keys = _array(key_at[r], length[r])
             first = _first_at_least(keys, begin, end, low[i])
-            last = min(_first_above(keys, first, end, high[i]) + further, end)
+            last = min(first_above(keys, first, end, high[i]) + further, end)
             out_wanted = _room(out_wanted, used, last - first)
             out_run = _room(out_run, used, last - first)
             out_place = _room(out_place, used, last - first)
@@ -124,7 +124,7 @@ def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  
         count = 0
         for r in range(runs):
             if low[r] < high[r]:
-                middle[r] = _first_above(_array(key_at[r], length[r]), low[r], high[r], key)
+                middle[r] = first_above(_array(key_at[r], length[r]), low[r], high[r], key)
             else:
                 middle[r] = low[r]
             count += _upto(_array(total_at[r], length[r]), begin[r], middle[r])
@@ -135,7 +135,7 @@ def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  
             least = key + 1
             low[:] = middle
     for r in range(runs):
-        high[r] = _first_above(_array(key_at[r], length[r]), low[r], high[r], least)
+        high[r] = first_above(_array(key_at[r], length[r]), low[r], high[r], least)
     return least, high
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER
-from muntin.kernels.index import _first_above, bucket_bits
+from muntin.kernels.index import bucket_bits, first_above
 from muntin.kernels.joining import UNBOUNDED, _grown
-from muntin.kernels.lazy import kernel
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import I32, I64, MI32, MI64
 
 Ints = NDArray[np.int64]
@@ -51,7 +51,7 @@ class Spans:
         return out
 
 
-@nb.njit(nb.int64(nb.uintp, nb.uintp), cache=True, inline="always")
+@inlined
 def _between(low, high):  # type: ignore[no-untyped-def]
     return nb.int64(high - low)
 
@@ -83,7 +83,7 @@ def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, m
             stop = nb.uintp(c_dir[b + 1]) if b + 1 < len(c_dir) else nb.uintp(len(c_h))
             alive = nb.uintp(c_dir[b])
             if fifo:  # rows of a bucket expire in order
-                alive = nb.uintp(_first_above(c_exp, nb.int64(alive), nb.int64(stop), since))
+                alive = nb.uintp(first_above(c_exp, nb.int64(alive), nb.int64(stop), since))
         if anew or mine != key or before < upto:
             end, others = alive, 0
         at, key, last, upto = b, mine, since, before

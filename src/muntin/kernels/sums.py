@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.kernels.lazy import kernel
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import B1, F64, I8, I64, MF64, MI8, MI64, MI64x2
 
 LIMB_BITS = 32
@@ -39,7 +39,7 @@ def count_valid(ev_group, ev_sign, valid, weight, ev_end, em_end, count, em_grou
             e += 1
 
 
-@nb.njit(nb.types.UniTuple(nb.int64, 3)(nb.int64, nb.int64, nb.int64, nb.int64), cache=True, inline="always")
+@inlined
 def add_int128(low, high, more_low, more_high):  # type: ignore[no-untyped-def]
     """The words of a sum of two 128-bit integers, and how many times 2**128 it wrapped (-1, 0 or 1)."""
     a = nb.uint64(low)

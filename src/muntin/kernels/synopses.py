@@ -10,7 +10,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from muntin.kernels.index import _first_above
+from muntin.kernels.index import first_above
 from muntin.kernels.lazy import kernel
 from muntin.kernels.sums import _accumulate, _carry, _double
 from muntin.kernels.types import B1, F64, I64, MF64, MI64, MI64x2
@@ -110,7 +110,7 @@ def _next_pane(cells, begin, pane, after):  # type: ignore[no-untyped-def]
     """The first pane after an instant over some cells; the largest number where there is none."""
     found = np.iinfo(np.int64).max
     for c in cells:
-        at = _first_above(pane, begin[c], begin[c + 1], after)
+        at = first_above(pane, begin[c], begin[c + 1], after)
         if at < begin[c + 1] and pane[at] < found:
             found = pane[at]
     return found
@@ -122,8 +122,8 @@ def _additions(cells, local, begin, pane, adds, columns, start, slide, length, t
     for at in range(len(cells)):
         c, g = cells[at], local[at]
         low, high = begin[c], begin[c + 1]
-        i = _first_above(pane, low, high, start - length)
-        j = _first_above(pane, i, high, start)
+        i = first_above(pane, low, high, start - length)
+        j = first_above(pane, i, high, start)
         for k in range(ticks):
             time = start + k * slide
             while j < high and pane[j] <= time:
@@ -150,7 +150,7 @@ def _extremes(cells, local, begin, pane, keys, columns, start, slide, length, ti
         for x in range(len(columns)):
             e = columns[x]
             head = tail = 0
-            i = _first_above(pane, low, high, start - length)
+            i = first_above(pane, low, high, start - length)
             for k in range(ticks):
                 time = start + k * slide
                 while i < high and pane[i] <= time:

@@ -14,13 +14,10 @@ from muntin.cql.options import Duration, Options, microseconds, query_options
 from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange, check_on_change
 from muntin.dataflow.explain import Form
-from muntin.dataflow.sharing.row_windows import share_row_windows
+from muntin.dataflow.planner import together
 from muntin.dataflow.sharing.rules import shared_graph
-from muntin.dataflow.sharing.value_costs import settled_by_cost
-from muntin.dataflow.sharing.window_joins import share_window_joins
 from muntin.local.history import fill
 from muntin.local.one_time import Isolation, OneTimeAnswer
-from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.windows import Periods, Shed
@@ -154,9 +151,8 @@ class Session(Registry):
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
             plans = [q.plan(places) for q in self.queries.values()]
-            joined = share_window_joins(plans, places, Statistics(), schedule=self.schedule)
-            settled = settled_by_cost(share_row_windows(joined, places), Statistics())
-            return explain_graph(form, shared_graph(settled), tuple(self.queries))
+            graph = shared_graph(together(plans, places, self.schedule))
+            return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 

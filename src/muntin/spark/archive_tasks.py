@@ -57,7 +57,7 @@ def written_by_workers(results: DataFrame, archive: Archive, kept: KeptResults) 
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in _parts(batches):
-            yield _told(segment(place, design, kept.rows(part), now))
+            yield _as_row(segment(place, design, kept.rows(part), now))
 
     found = results.mapInArrow(write, _DDL).toArrow().to_pylist()
     return [Segment(_directory(f["directory"]), f["rows"], f["expired"], f["newest"]) for f in found]
@@ -75,17 +75,19 @@ def updated_by_workers(spark: SparkSession) -> Run:
 
 def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
+    rows = 0
     for batch in batches:
         if batch.num_rows:
             held.append(batch)
-        if sum(b.num_rows for b in held) >= SEGMENT_ROWS:
+            rows += batch.num_rows
+        if rows >= SEGMENT_ROWS:
             yield pa.Table.from_batches(held)
-            held = []
+            held, rows = [], 0
     if held:
         yield pa.Table.from_batches(held)
 
 
-def _told(written: Segment) -> pa.RecordBatch:
+def _as_row(written: Segment) -> pa.RecordBatch:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, written.directory.schema) as stream:
         stream.write_table(written.directory)
