@@ -19,8 +19,10 @@ from observed_patterns import Watch
 from test_local_matches_wide import batches_of
 from user_aggregates import with_code
 
+from muntin.core.calendar import Months
 from muntin.core.errors import ConfigError, UnsupportedError
 from muntin.core.schema import Schema
+from muntin.core.spans import exact_words
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import FORMS, asked, explain, explain_as, explain_graph
 from muntin.dataflow.explain.patterns import patterns_of
@@ -62,8 +64,8 @@ def test_text_has_every_part() -> None:
     assert all(a < b for a, b in pairwise(places))
     assert "Scan A [RANGE 10 SECONDS SLIDE 2 SECONDS] AS a  [WKS]" in text
     assert "Aggregate a0 = count(*) by g0 = a.k  [STR]" in text
-    assert "answers every 2 SECONDS" in text
-    assert "keeps: FIFO panes of partials; group table; panes of 750 MILLISECONDS" in text
+    assert "answers every 2 seconds" in text
+    assert "keeps: FIFO panes of partials; group table; panes of 0.75 seconds" in text
     assert re.search(r"estimated cost: [\d.,e+]+ steps/s under strategy upa \(nt [\d.,e+]+, direct [\d.,e+]+\)", text)
     assert "  result: k, n, ts <- #2" in text.splitlines()
 
@@ -331,3 +333,22 @@ def test_columns_that_binding_numbers_are_told_by_what_they_are() -> None:
     semi = explain(*planned(f"SELECT x.v FROM a x [RANGE 9 SECONDS] WHERE x.k IN ({inner})"))
     joined = next(line for line in semi.splitlines() if " join of 2 windows" in line)
     assert "x.k" in joined and "__" not in joined and "by (__" not in semi
+
+
+def test_text_has_durations_and_times_in_words_and_json_has_spark_sql() -> None:
+    timed = Catalog((Stream("T", Schema.of(at=pa.timestamp("us", "UTC"), due=pa.timestamp("us", "UTC")), "at"),))
+    text = "SELECT at FROM T [NOW] WHERE due - at < INTERVAL 90 SECONDS AND at > TIMESTAMP '2024-01-31 12:30:00'"
+    query = bind(text, timed, QueryOptions())
+    read, told = (explain_as(form, query, plan_query(query)) for form in ("text", "json"))
+    assert "((T.due - T.at) < 1 minute 30 seconds)" in read
+    assert "(T.at > TIMESTAMP '2024-01-31 12:30:00 UTC')" in read
+    assert "((T.due - T.at) < INTERVAL '90000000' MICROSECOND)" in told
+    assert "timestamp_micros(1706704200000000L)" in told
+
+
+def test_exact_words() -> None:
+    spans = (0, 1, 7_500_000, -600_000_000, 90_061_000_000, 604_800_000_000, Months(14))
+    assert [exact_words(span) for span in spans] == [
+        "0 seconds", "0.000001 seconds", "7.5 seconds", "-10 minutes", "1 day 1 hour 1 minute 1 second", "7 days",
+        "14 months",
+    ]  # fmt: skip

@@ -42,8 +42,8 @@ def test_a_kernel_is_compiled_when_first_called_by_python_or_by_another_kernel()
 
 
 def test_a_kernel_is_pickled_by_its_name() -> None:
-    assert pickle.loads(pickle.dumps(sums.count_valid)) is sums.count_valid
-    assert sums.count_valid.__doc__.startswith("COUNT(x)")
+    assert pickle.loads(pickle.dumps(sums.sum_int128)) is sums.sum_int128
+    assert sums.sum_int128.__doc__.startswith("Sums of 128-bit")
 
 
 def test_importing_the_engine_compiles_none() -> None:
@@ -58,4 +58,4 @@ def test_importing_the_engine_compiles_none() -> None:
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": SRC}, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
-    assert isinstance(sums.count_valid, Kernel)
+    assert isinstance(sums.sum_int128, Kernel)

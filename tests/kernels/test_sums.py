@@ -75,9 +75,8 @@ def wide_sums(values: list[int], signs: list[int]) -> list[tuple[np.ndarray, ...
     out = [np.empty(n, np.int64) for _ in range(4)]
     state = [np.zeros(1, np.int64) for _ in range(4)]
     each, zero, unweighed = np.arange(1, n + 1), np.zeros(n, np.int64), np.empty(0, np.int64)
-    sums.sum_int128(
-        zero, np.array(signs, np.int8), NOTHING, low, high, unweighed, each, each, *state, zero, *out
-    )  # fmt: skip
+    change = sums.changes(np.array(signs, np.int8), NOTHING, unweighed)
+    sums.sum_int128(zero, change, low, high, each, each, *state, zero, *out)
     return out
 
 

@@ -33,11 +33,9 @@ class CountValues:
 
     def values(self, replay: Replay) -> pa.Array:
         ev, plan = replay.events, replay.schedule
-        out = np.empty(len(plan.group), np.int64)
         valid, weight = validity_of(ev.rows.column(self.arg)), weights_of(ev.rows, self.weights)
-        counter = replay.groups.counter(self.name)
-        sums.count_valid(ev.group, ev.sign, valid, weight, plan.ev_end, plan.em_end, counter, plan.group, out)
-        return pa.array(out)
+        counter, schedule = replay.groups.counter(self.name), (plan.ev_end, plan.em_end, plan.group)
+        return pa.array(sums.count_valid(ev.group, ev.sign, valid, weight, schedule, counter))
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,12 @@ class SumExact:
         ev, plan, table = replay.events, replay.schedule, replay.groups
         column = ev.rows.column(self.arg)
         low, high = int128_words(column)
-        weights = weights_of(ev.rows, self.weights)
+        change = sums.changes(ev.sign, validity_of(column), weights_of(ev.rows, self.weights))
         out_low, out_high, out_over, count = (np.empty(len(plan.group), np.int64) for _ in range(4))
         s_low, s_high, s_over, s_count = (table.counter(f"{self.name}.{part}") for part in ("low", "high", "over", "n"))
         sums.sum_int128(
-            ev.group, ev.sign, validity_of(column), low, high, weights, plan.ev_end, plan.em_end,
-            s_low, s_high, s_over, s_count, plan.group, out_low, out_high, out_over, count,
+            ev.group, change, low, high, plan.ev_end, plan.em_end, s_low, s_high, s_over, s_count, plan.group,
+            out_low, out_high, out_over, count,
         )  # fmt: skip
         if self.fn == "avg":
             return self.average(out_low, out_high, out_over, count, column.type)
@@ -53,8 +53,7 @@ class SumExact:
         """AVG out of the words of sums of ``held`` values."""
         none = count == 0
         if not pa.types.is_decimal(self.type):
-            total = np.empty(len(low))
-            sums.int128_to_double(low, high, total)
+            total = sums.int128_to_double(low, high)
             with np.errstate(invalid="ignore", divide="ignore"):
                 return pa.array(total / count, mask=none)
         out_low, out_high, out_over = (np.empty(len(low), np.int64) for _ in range(3))

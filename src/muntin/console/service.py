@@ -17,7 +17,7 @@ from muntin.console.watched import Watched
 from muntin.core.errors import MuntinError
 from muntin.dataflow.explain.record import graph_record
 from muntin.dataflow.explain.svg import to_svg
-from muntin.optimizer.plan_text import spark_text
+from muntin.optimizer.plan_text import read_text
 
 log = logging.getLogger("muntin")
 
@@ -117,6 +117,6 @@ class Service:
     def _drawing(self, plan: str) -> tuple[str, dict[str, str]]:
         if self._drawn[0] != plan:
             standing = self.run.standing
-            record = graph_record(standing.graph, [", ".join(names) for names in standing.called], spark_text)
+            record = graph_record(standing.graph, [", ".join(names) for names in standing.called], read_text)
             self._drawn = (plan, to_svg(record, live=True), {v.id: v.operator for v in record.vertices})
         return self._drawn[1:]

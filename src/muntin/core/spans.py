@@ -39,6 +39,20 @@ def span_words(span: Span) -> str:
     return f"{_counted(count, word)} {_counted(rest / small, below[small])}"
 
 
+def exact_words(span: Span) -> str:
+    """The length in words, to the microsecond: ``10 minutes``, ``1 day 30 minutes``, ``-8 minutes 7.5 seconds``."""
+    if isinstance(span, Months):
+        return span_text(span).lower()
+    parts, rest = [], abs(span)
+    for size, word in _UNITS[1:4]:
+        count, rest = divmod(rest, size)
+        parts += [f"{count} {word.lower()}{'' if count == 1 else 's'}"] if count else []
+    if rest or not parts:
+        text = f"{rest // SECOND}.{rest % SECOND:06d}".rstrip("0").rstrip(".")
+        parts.append(f"{text} second{'' if text == '1' else 's'}")
+    return ("-" if span < 0 else "") + " ".join(parts)
+
+
 def _counted(number: float, word: str) -> str:
     text = f"{number:.4g}"
     return f"{text} {word.lower()}" if text == "1" else f"{text} {word.lower()}s"

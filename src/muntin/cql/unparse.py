@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.aggregates.registry import spark_name
+from muntin.core.spans import exact_words
 from muntin.cql.types import family, to_spark
 from muntin.plan.exprs import USER, Agg, Call, Column, Expr, Literal
 
@@ -34,11 +35,25 @@ def plain_text(expr: Expr) -> str:
     return Renderer(lambda name: name).expr(expr)
 
 
+def shown_text(expr: Expr) -> str:
+    """As ``plain_text``, with durations in words and instants as times in UTC: no text that a parser would take."""
+    return Renderer(lambda name: name, _shown).expr(expr)
+
+
+def _shown(value: Any, t: pa.DataType) -> str:
+    if value is not None and pa.types.is_duration(t):
+        return exact_words(value)
+    if value is not None and pa.types.is_timestamp(t):
+        return f"TIMESTAMP '{_clock(value).removesuffix('.000000')}{' UTC' if t.tz else ''}'"
+    return literal(value, t)
+
+
 @dataclass(frozen=True)
 class Renderer:
-    """Renders expressions as CQL; ``column`` gives the text of a column."""
+    """Renders expressions as CQL; ``column`` gives the text of a column, ``constant`` that of a value of a type."""
 
     column: Callable[[str], str]
+    constant: Callable[[Any, pa.DataType], str] | None = None
 
     def expr(self, e: Expr) -> str:
         """Text of an expression, in parentheses where it is an operator."""
@@ -46,7 +61,7 @@ class Renderer:
             case Column(name, _):
                 return self.column(name)
             case Literal(value, t):
-                return literal(value, t)
+                return literal(value, t) if self.constant is None else self.constant(value, t)
             case Call("try", (Call() as inner,)):
                 return self._trying(inner)
             case Call("field", (struct, Literal(str(name)))):

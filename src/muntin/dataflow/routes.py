@@ -70,6 +70,10 @@ def route(
 
 
 def _by_key(rows: pa.RecordBatch, keys: list[pa.Array], shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if shards == 1:
+        if rows.num_rows:
+            yield 0, rows
+        return
     order, ends = shard_order(hash_columns(keys, rows.num_rows), shards)
     ordered = reordered(rows, order)
     start = 0

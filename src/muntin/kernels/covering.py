@@ -12,14 +12,10 @@ from muntin.kernels.types import I64, MI64
 Ints = NDArray[np.int64]
 
 
-@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, MI64, MI64, MI64, nb.int64, nb.int64), cache=True)
-def _cover(ids, start, exp, shown, latest, row, first, high):  # type: ignore[no-untyped-def]
-    n = len(ids)
-    found = np.empty(n, np.int64)
-    begin = np.empty(n, np.int64)
-    end = np.empty(n, np.int64)
+@kernel(nb.int64(I64, I64, I64, MI64, MI64, MI64, nb.int64, nb.int64, MI64, MI64, MI64), cache=True)
+def _cover(ids, start, exp, shown, latest, row, first, high, found, begin, end):  # type: ignore[no-untyped-def]
     used = 0
-    for i in range(first, n):
+    for i in range(first, len(ids)):
         g = ids[i]
         if start[i] > shown[g] and latest[g] > shown[g]:  # the shown one has gone: the other takes its place
             found[used], begin[used], end[used] = row[g], shown[g], latest[g]
@@ -29,7 +25,7 @@ def _cover(ids, start, exp, shown, latest, row, first, high):  # type: ignore[no
             found[used], begin[used], end[used] = i, start[i], exp[i]
             used += 1
             shown[g] = exp[i]
-        elif exp[i] > max(shown[g], latest[g]):
+        elif exp[i] > shown[g] and exp[i] > latest[g]:
             latest[g] = exp[i]
             row[g] = i
     for g in range(len(shown)):
@@ -37,7 +33,7 @@ def _cover(ids, start, exp, shown, latest, row, first, high):  # type: ignore[no
             found[used], begin[used], end[used] = row[g], shown[g], latest[g]
             used += 1
             shown[g] = latest[g]
-    return found[:used], begin[:used], end[:used]
+    return used
 
 
 def cover(
@@ -49,4 +45,6 @@ def cover(
     longest; both are moved on. Rows from ``first`` on are in order of start (those before are candidates' own). A row
     that starts when, or before, the interval at hand ends is a duplicate. Cost: one pass.
     """
-    return _cover(ids, start, exp, shown, *candidates, first, high)
+    found, begin, end = (np.empty(len(ids), np.int64) for _ in range(3))
+    used = _cover(ids, start, exp, shown, *candidates, first, high, found, begin, end)
+    return found[:used], begin[:used], end[:used]

@@ -15,13 +15,11 @@ from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I64, MI64
 
 
-@kernel(nb.types.Tuple((MI64, MI64))(I64, I64, I64, I64, I64, I64, I64, nb.int64, MI64), cache=True)
-def _staircase(row_group, row_key, row_exp, row_time, time, em_end, em_group, groups, out):  # type: ignore[no-untyped-def]
+@kernel(nb.void(I64, I64, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, MI64), cache=True)
+def _staircase(  # type: ignore[no-untyped-def]
+    row_group, row_key, row_exp, row_time, time, em_end, em_group, prev, nxt, head, tail, out
+):
     n = len(row_group)
-    prev = np.full(n, -1, np.int64)
-    nxt = np.full(n, -1, np.int64)
-    head = np.full(groups, -1, np.int64)
-    tail = np.full(groups, -1, np.int64)
     i = 0
     e = 0
     for k in range(len(time)):
@@ -69,7 +67,6 @@ def _staircase(row_group, row_key, row_exp, row_time, time, em_end, em_group, gr
                     tail[g] = -1
             out[e] = head[g]
             e += 1
-    return head, nxt
 
 
 def maxima(
@@ -83,13 +80,14 @@ def maxima(
     Returns (row by emission, head by group, next by row): the staircases left at the end. MIN: negate the keys' bits.
     """
     out = np.empty(len(schedule[2]), np.int64)
-    head, nxt = _staircase(*rows, *schedule, groups, out)
+    prev, nxt = (np.full(len(rows[0]), -1, np.int64) for _ in range(2))
+    head, tail = (np.full(groups, -1, np.int64) for _ in range(2))
+    _staircase(*rows, *schedule, prev, nxt, head, tail, out)
     return out, head, nxt
 
 
-@kernel(MI64(I64, I64, I64, nb.int64), cache=True)
-def _survivors(head, nxt, exp, now):  # type: ignore[no-untyped-def]
-    kept = np.empty(len(nxt), np.int64)
+@kernel(nb.int64(I64, I64, I64, nb.int64, MI64), cache=True)
+def _survivors(head, nxt, exp, now, kept):  # type: ignore[no-untyped-def]
     used = 0
     for g in range(len(head)):
         at = head[g]
@@ -98,12 +96,13 @@ def _survivors(head, nxt, exp, now):  # type: ignore[no-untyped-def]
                 kept[used] = at
                 used += 1
             at = nxt[at]
-    return kept[:used]
+    return used
 
 
 def survivors(head: NDArray[np.int64], nxt: NDArray[np.int64], exp: NDArray[np.int64], now: int) -> NDArray[np.int64]:
     """Rows of all staircases that are valid after ``now``, by group and expiry."""
-    return _survivors(head, nxt, exp, now)
+    kept = np.empty(len(nxt), np.int64)
+    return kept[: _survivors(head, nxt, exp, now, kept)]
 
 
 def sortable_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.kernels.lazy import inlined, kernel
-from muntin.kernels.types import B1, I64, MI64, U8
+from muntin.kernels.types import I64, MI64, U8
 
 T = TypeVar("T", bound=np.generic)
 
@@ -33,36 +33,25 @@ def _mix(x):  # type: ignore[no-untyped-def]
     return nb.int64(z ^ (z >> nb.uint64(31)))
 
 
-@kernel(nb.void(MI64, I64, B1), cache=True)
-def _fold_ints(h, values, valid):  # type: ignore[no-untyped-def]
-    masked = len(valid) > 0
+@kernel(nb.void(MI64, I64), cache=True)
+def _fold_ints(h, values):  # type: ignore[no-untyped-def]
     for i in range(len(h)):
-        v = values[i] if not masked or valid[i] else _NULL
-        h[i] = _mix(h[i] ^ v)
+        h[i] = _mix(h[i] ^ values[i])
 
 
-@kernel(nb.void(MI64, I64, U8, B1), cache=True)
-def _fold_bytes(h, offsets, data, valid):  # type: ignore[no-untyped-def]
-    masked = len(valid) > 0
+@kernel(nb.void(MI64, I64, U8), cache=True)
+def _fold_bytes(h, offsets, data):  # type: ignore[no-untyped-def]
     for i in range(len(h)):
-        if masked and not valid[i]:
-            h[i] = _mix(h[i] ^ _NULL)
-            continue
-        begin, end = offsets[i], offsets[i + 1]
+        begin, end = nb.uintp(offsets[i]), nb.uintp(offsets[i + 1])
         acc = nb.uint64(h[i]) ^ nb.uint64(end - begin)
-        p = begin
-        while p + 8 <= end:
-            word = nb.uint64(0)
-            for k in range(8):
-                word |= nb.uint64(data[p + k]) << nb.uint64(8 * k)
-            acc = nb.uint64(_mix(nb.int64(acc ^ word)))
-            p += 8
         word = nb.uint64(0)
-        k = 0
-        while p < end:
-            word |= nb.uint64(data[p]) << nb.uint64(8 * k)
-            p += 1
-            k += 1
+        shift = nb.uint64(0)
+        for p in range(begin, end):
+            word |= nb.uint64(data[p]) << shift
+            shift += nb.uint64(8)
+            if shift == nb.uint64(64):
+                acc = nb.uint64(_mix(nb.int64(acc ^ word)))
+                word = shift = nb.uint64(0)
         h[i] = _mix(nb.int64(acc ^ word))
 
 
@@ -96,19 +85,23 @@ def _fold(h: NDArray[np.int64], column: pa.Array) -> None:
     t = column.type
     if pa.types.is_dictionary(t):
         return _fold(h, column.dictionary_decode())
-    valid = validity_of(column)
+    words = decimal_words(column) if pa.types.is_decimal(t) else ()
+    if column.null_count:
+        nulls = np.flatnonzero(np.asarray(column.is_null()))
+        null = h[nulls]
+        for _ in words or (None,):
+            _fold_ints(null, np.full(len(null), _NULL, np.int64))
     if _integer_like(t):
-        _fold_ints(h, as_int64(column), valid)
+        _fold_ints(h, as_int64(column))
     elif pa.types.is_floating(t):
-        _fold_ints(h, canonical_bits(as_float64(column)), valid)
-    elif pa.types.is_decimal(t):
-        low, high = decimal_words(column)
-        _fold_ints(h, low, valid)
-        _fold_ints(h, high, valid)
-    elif pa.types.is_null(t):
-        _fold_ints(h, np.full(len(h), _NULL, np.int64), valid)
-    else:
-        _fold_bytes(h, *bytes_of(column), valid)
+        _fold_ints(h, canonical_bits(as_float64(column)))
+    elif words:
+        _fold_ints(h, words[0])
+        _fold_ints(h, words[1])
+    elif not pa.types.is_null(t):
+        _fold_bytes(h, *bytes_of(column))
+    if column.null_count:
+        h[nulls] = null
     return None
 
 

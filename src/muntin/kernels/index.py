@@ -50,20 +50,16 @@ def dense_ids(h: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return out, int(count)
 
 
-@kernel(nb.void(I64, nb.int64, MI64, MI32), cache=True)
-def _bucket_order(h, bits, order, starts):  # type: ignore[no-untyped-def]
+@kernel(nb.void(I64, MI64, MI64, MI32), cache=True)
+def _bucket_order(h, count, order, starts):  # type: ignore[no-untyped-def]
     n = len(h)
-    buckets = 1 << bits
+    buckets = len(count) - 1
     mask = buckets - 1
-    count = np.zeros(buckets + 1, np.int64)
     for i in range(n):
         count[(h[i] & mask) + 1] += 1
     for b in range(buckets):
         count[b + 1] += count[b]
-    for b in range(buckets):
         starts[b] = count[b]
-    for b in range(buckets, n):
-        starts[b] = n
     for i in range(n):
         b = h[i] & mask
         order[count[b]] = i
@@ -80,6 +76,7 @@ def bucket_order(h: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
     The directory has as many entries as rows (those past the last bucket are n), so it can be a column of the chunk.
     """
-    order, starts = np.empty(len(h), np.int64), np.empty(len(h), np.int32)
-    _bucket_order(h, bucket_bits(len(h)), order, starts)
+    order, starts = np.empty(len(h), np.int64), np.full(len(h), len(h), np.int32)
+    if len(h):
+        _bucket_order(h, np.zeros((1 << bucket_bits(len(h))) + 1, np.int64), order, starts)
     return order, starts

@@ -1,7 +1,9 @@
 """Kernels compiled when first called: a query pays for those that it uses, not for all that are imported.
 
 All of them take half a minute on a new installation (Numba caches the code beside the source, or in its cache
-directory), which a process that answers one question would wait for.
+directory), which a process that answers one question would wait for. So those of common queries write where they are
+told to, and allocate nothing: allocation, counting of references and the checks of slices (whose messages are composed)
+compile for longer than the loops themselves; and what a branch on a flag would double is worked out by NumPy before.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> None:
         self.py_func = function
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
-        self._signature, self._options = signature, options
+        self._signature, self._options = signature, {"no_cfunc_wrapper": True, **options}  # only C would call that
 
     @cached_property
     def compiled(self) -> Any:

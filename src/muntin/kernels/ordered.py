@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.kernels.lazy import kernel
+from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import B1, I8, I64, MI64
 
 BELOW, ABOVE = -1, -2
@@ -129,7 +129,8 @@ def _contents(ev_place, ev_sign, valid, ev_end, em_end, em_group, begin, count):
                 for _ in range(count[p]):
                     if used == len(places):
                         grown = np.empty(2 * used, np.int64)
-                        grown[:used] = places
+                        for j in range(used):  # the checks of a slice have messages, which take seconds to compile
+                            grown[j] = places[j]
                         places = grown
                     places[used] = p
                     used += 1
@@ -154,67 +155,69 @@ _WIDTH = 6
 """Numbers of an entry: instant, place, row number, rank, dense rank, how many rows (of a change: +1 or -1)."""
 
 
-@kernel(MI64(MI64, nb.int64, I64), cache=True)
-def _with(entries, used, entry):  # type: ignore[no-untyped-def]
+@inlined
+def _with(entries, used, instant, place, number, rank, dense, rows):  # type: ignore[no-untyped-def]
     """The entries with one more behind those ``used``; the array grows by doubling."""
-    if (used + 1) * _WIDTH > len(entries):
+    at = used * _WIDTH
+    if at + _WIDTH > len(entries):
         grown = np.empty(2 * len(entries), np.int64)
-        grown[: len(entries)] = entries
+        for i in range(at):  # the checks of a slice have messages, which take seconds to compile
+            grown[i] = entries[i]
         entries = grown
-    entries[used * _WIDTH : (used + 1) * _WIDTH] = entry
+    entries[at] = instant
+    entries[at + 1] = place
+    entries[at + 2] = number
+    entries[at + 3] = rank
+    entries[at + 4] = dense
+    entries[at + 5] = rows
     return entries
 
 
-@kernel(nb.types.Tuple((MI64, nb.int64))(MI64, MI64, I64, I64, I64, nb.int64), cache=True)
-def _leading(tree, live, tie, group, wanted, instant):  # type: ignore[no-untyped-def]
-    """The rows shown of a group now, in order: entries, and how many. ``group``: first place, places, rows; ``wanted``:
-    offset, count, whether ties of the last come too, what is shown."""
-    first, size, total = group
-    offset, count, ties, show = wanted
-    entries = np.empty(16 * _WIDTH, np.int64)
-    entry = np.zeros(_WIDTH, np.int64)
-    entry[0] = instant
+@kernel(nb.types.Tuple((MI64, nb.int64))(MI64, MI64, MI64, I64, I64, I64, nb.int64), cache=True)
+def _leading(entries, tree, live, tie, group, wanted, instant):  # type: ignore[no-untyped-def]
+    """The rows shown of a group now, in order, in ``entries`` or an array with more room, and how many. ``group``:
+    first place, places, rows; ``wanted``: offset, count, whether ties of the last come too, what is shown."""
+    offset, upto, ties, show = wanted[0], wanted[0] + wanted[1], wanted[2] != 0, wanted[3]
     used, seen, rank, dense, last = 0, 0, 0, 0, nb.int64(-1)
-    while seen < total:
-        place = _find(tree, first, size, seen)
-        if seen >= offset + count and not (ties and tie[place] == last):
+    while seen < group[2]:
+        place = _find(tree, group[0], group[1], seen)
+        if seen >= upto and not (ties and tie[place] == last):
             break
         if tie[place] != last:
             last, rank, dense = tie[place], seen + 1, dense + 1
-        low = max(seen, offset)
-        high = seen + live[place] if ties else min(seen + live[place], offset + count)
-        entry[1] = place
-        entry[3] = rank if show & RANK else 0
-        entry[4] = dense if show & DENSE else 0
-        if show & NUMBER:
-            for number in range(low, high):
-                entry[2], entry[5] = number + 1, 1
-                entries = _with(entries, used, entry)
-                used += 1
-        elif high > low:
-            entry[2], entry[5] = 0, high - low
-            entries = _with(entries, used, entry)
-            used += 1
+        low = seen if seen > offset else offset
         seen += live[place]
+        high = seen if ties or seen < upto else upto
+        number, step = 0, high - low
+        if show & NUMBER:  # one entry a row
+            number, step = low + 1, 1
+        while low < high:
+            shown_rank, shown_dense = rank if show & RANK else 0, dense if show & DENSE else 0
+            entries = _with(entries, used, instant, place, number, shown_rank, shown_dense, step)
+            used += 1
+            low += step
+            number += 1
     return entries, used
 
 
-@kernel(nb.int64(I64, nb.int64, I64, nb.int64), cache=True)
+@inlined
 def _compared(old, a, new, b):  # type: ignore[no-untyped-def]
     """Which of two entries comes first: by place and what is shown of the rank."""
-    for i in (1, 3, 4, 2):
-        d = old[a * _WIDTH + i] - new[b * _WIDTH + i]
-        if d != 0:
-            return d
-    return 0
+    d = old[a * _WIDTH + 1] - new[b * _WIDTH + 1]
+    if d == 0:
+        d = old[a * _WIDTH + 3] - new[b * _WIDTH + 3]
+    if d == 0:
+        d = old[a * _WIDTH + 4] - new[b * _WIDTH + 4]
+    if d == 0:
+        d = old[a * _WIDTH + 2] - new[b * _WIDTH + 2]
+    return d
 
 
-@kernel(MI64(I64, I64, I64, I64, I64, I64, I64, I64), cache=True)
-def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wanted):  # type: ignore[no-untyped-def]
-    tree = np.zeros(len(count), np.int64)
-    live = count.copy()
+@kernel(MI64(I64, I64, I64, I64, I64, I64, I64, I64, MI64, MI64, MI64), cache=True)
+def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wanted, tree, live, group):  # type: ignore[no-untyped-def]
     changes = np.empty(256 * _WIDTH, np.int64)
-    group = np.zeros(3, np.int64)
+    old = np.empty(16 * _WIDTH, np.int64)
+    fresh = np.empty(16 * _WIDTH, np.int64)
     used = 0
     for g in range(len(begin) - 1):
         group[0], group[1], group[2] = begin[g], begin[g + 1] - begin[g], 0
@@ -222,7 +225,7 @@ def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wa
             if count[p] != 0:
                 _add(tree, begin[g], group[1], p, count[p])
                 group[2] += count[p]
-        old, kinds = _leading(tree, live, tie, group, wanted, 0)
+        old, kinds = _leading(old, tree, live, tie, group, wanted, 0)
         i = ev_begin[g]
         while i < ev_begin[g + 1]:
             instant = ev_instant[i]
@@ -232,24 +235,28 @@ def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wa
                     live[ev_place[i]] += ev_sign[i]
                     group[2] += ev_sign[i]
                 i += 1
-            fresh, new_kinds = _leading(tree, live, tie, group, wanted, instant)
+            fresh, new_kinds = _leading(fresh, tree, live, tie, group, wanted, instant)
             a, b = 0, 0
             while a < kinds or b < new_kinds:
                 c = 1 if a >= kinds else -1 if b >= new_kinds else _compared(old, a, fresh, b)
+                at = (b if c > 0 else a) * _WIDTH
+                entry = fresh if c > 0 else old
                 d = 0
                 if c <= 0:
-                    entry = old[a * _WIDTH : (a + 1) * _WIDTH].copy()
-                    d -= entry[5]
+                    d -= old[a * _WIDTH + 5]
                     a += 1
                 if c >= 0:
-                    entry = fresh[b * _WIDTH : (b + 1) * _WIDTH].copy()
-                    d += entry[5]
+                    d += fresh[b * _WIDTH + 5]
                     b += 1
-                entry[0], entry[5] = instant, 1 if d > 0 else -1
-                for _ in range(abs(d)):
-                    changes = _with(changes, used, entry)
+                sign = 1 if d > 0 else -1
+                while d != 0:
+                    changes = _with(
+                        changes, used, instant, entry[at + 1], entry[at + 2], entry[at + 3], entry[at + 4], sign
+                    )
                     used += 1
-            old, kinds = fresh, new_kinds
+                    d -= sign
+            old, fresh = fresh, old
+            kinds = new_kinds
     return changes[: used * _WIDTH]
 
 
@@ -267,5 +274,6 @@ def first_places(
     with the keys of the last come too, what of the rank is shown (``NUMBER``, ``RANK``, ``DENSE``). Cost: events
     x (offset + count) x logarithm.
     """
-    found: NDArray[np.int64] = _first_places(*events, *multiset, np.array(wanted, np.int64))
+    tree, live, group = np.zeros(len(multiset[1]), np.int64), multiset[1].copy(), np.zeros(3, np.int64)
+    found: NDArray[np.int64] = _first_places(*events, *multiset, np.array(wanted, np.int64), tree, live, group)
     return found.reshape(-1, _WIDTH)

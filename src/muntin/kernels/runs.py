@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from muntin.kernels.index import first_above
 from muntin.kernels.lazy import inlined, kernel
-from muntin.kernels.types import I32, I64, MI64
+from muntin.kernels.types import I32, I64, MI64, MI64x2
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -60,7 +60,7 @@ def _gallop(values, at, n, wanted):  # type: ignore[no-untyped-def]
         low = at + 1
         at += step
         step *= 2
-    return _first_at_least(values, low, min(at, n), wanted)
+    return _first_at_least(values, low, at if at < n else n, wanted)
 
 
 @kernel(MI64(MI64, nb.int64, nb.int64), cache=True)
@@ -68,7 +68,7 @@ def _room(values, used, more):  # type: ignore[no-untyped-def]
     """The array, or a copy of it with place for ``more`` entries."""
     if used + more <= len(values):
         return values
-    grown = np.empty(max(2 * len(values), used + more), np.int64)
+    grown = np.empty(2 * len(values) + more, np.int64)
     for i in range(used):  # the checks of a slice have messages, which take seconds to compile
         grown[i] = values[i]
     return grown
@@ -104,7 +104,7 @@ def _by_key(group_at, key_at, length, number, low, high, further):  # type: igno
     return out_wanted[:used], out_run[:used], out_place[:used]
 
 
-@kernel(nb.int64(MI64, nb.int64, nb.int64), cache=True)
+@inlined
 def _upto(total, begin, end):  # type: ignore[no-untyped-def]
     """The sum of entries [begin, end) of a run, from its running totals."""
     if end == begin:
@@ -112,41 +112,44 @@ def _upto(total, begin, end):  # type: ignore[no-untyped-def]
     return total[end - 1] - (total[begin - 1] if begin > 0 else 0)
 
 
-@kernel(nb.types.Tuple((nb.int64, MI64))(I64, I64, I64, MI64, MI64, nb.int64, nb.int64, nb.int64), cache=True)
-def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank):  # type: ignore[no-untyped-def]
-    """The least key with more than ``rank`` values up to it, and in each run the place after it."""
+@kernel(nb.int64(I64, I64, I64, MI64, MI64, nb.int64, nb.int64, nb.int64, MI64, MI64, MI64), cache=True)
+def _key_of_rank(key_at, total_at, length, begin, end, least, greatest, rank, low, middle, high):  # type: ignore[no-untyped-def]
+    """The least key with more than ``rank`` values up to it, and in ``high`` for each run the place after it."""
     runs = len(length)
-    low = begin.copy()
-    high = end.copy()
-    middle = np.empty(runs, np.int64)
-    while least < greatest:
+    for r in range(runs):
+        low[r], high[r] = begin[r], end[r]
+    while True:
         key = least + nb.int64(nb.uint64(greatest - least) >> nb.uint64(1))
         count = 0
         for r in range(runs):
+            middle[r] = low[r]
             if low[r] < high[r]:
                 middle[r] = first_above(_array(key_at[r], length[r]), low[r], high[r], key)
-            else:
-                middle[r] = low[r]
             count += _upto(_array(total_at[r], length[r]), begin[r], middle[r])
+        if least == greatest:
+            break
         if count > rank:
             greatest = key
-            high[:] = middle
         else:
             least = key + 1
-            low[:] = middle
+        for r in range(runs):
+            if count > rank:
+                high[r] = middle[r]
+            else:
+                low[r] = middle[r]
     for r in range(runs):
-        high[r] = first_above(_array(key_at[r], length[r]), low[r], high[r], least)
-    return least, high
+        high[r] = middle[r]
+    return least
 
 
-@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64, MI64, MI64, MI64), cache=True)
-def _by_rank(  # type: ignore[no-untyped-def]
-    group_at, key_at, total_at, length, number, more, fewer, q, least, greatest, below, size
-):
+_SCRATCH = 7
+"""Numbers by run that ``_by_rank`` works with."""
+
+
+@kernel(nb.types.UniTuple(MI64, 3)(I64, I64, I64, I64, I64, I64, I64, nb.float64, MI64x2, MI64x2), cache=True)
+def _by_rank(group_at, key_at, total_at, length, number, more, fewer, q, scratch, bounds):  # type: ignore[no-untyped-def]
     runs = len(length)
-    cursor = np.zeros(runs, np.int64)
-    begin = np.empty(runs, np.int64)
-    end = np.empty(runs, np.int64)
+    cursor, begin, end, low, high = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     out_wanted = np.empty(256, np.int64)
     out_run = np.empty(256, np.int64)
     out_place = np.empty(256, np.int64)
@@ -160,26 +163,35 @@ def _by_rank(  # type: ignore[no-untyped-def]
             begin[r] = _gallop(groups, cursor[r], length[r], number[i])
             cursor[r] = begin[r]
             end[r] = _gallop(groups, begin[r], length[r], number[i] + 1)
+            low[r], high[r] = begin[r], end[r]
             if end[r] > begin[r]:
                 keys = _array(key_at[r], length[r])
                 total += _upto(_array(total_at[r], length[r]), begin[r], end[r])
-                lowest = min(lowest, keys[begin[r]])
-                highest = max(highest, keys[end[r] - 1])
+                if keys[begin[r]] < lowest:
+                    lowest = keys[begin[r]]
+                if keys[end[r] - 1] > highest:
+                    highest = keys[end[r] - 1]
         first = nb.int64(np.floor(q * (total - fewer[i] - 1))) - more[i] - 1
         last = nb.int64(np.ceil(q * (total + more[i] - 1))) + fewer[i] + 1
-        least[i] = LEAST
-        greatest[i] = GREATEST
-        below[i] = 0
-        size[i] = total
-        low = begin.copy()
-        high = end.copy()
-        if total > 0 and first > 0:
-            least[i], _ = _key_of_rank(key_at, total_at, length, begin, end, lowest, highest, min(first, total - 1))
+        least, greatest, below = LEAST, GREATEST, 0
+        # below the first place there is nothing to leave out, nor above the last one
+        for side in range(2):
+            rank = first if side == 0 else last
+            if total == 0 or (side == 0 and rank <= 0) or (side == 1 and rank >= total - 1):
+                continue
+            rank = 0 if rank < 0 else total - 1 if rank > total - 1 else rank
+            key = _key_of_rank(
+                key_at, total_at, length, begin, end, lowest, highest, rank, scratch[5], scratch[6], high
+            )
+            if side == 1:
+                greatest = key
+                continue
+            least = key
             for r in range(runs):
-                low[r] = _first_at_least(_array(key_at[r], length[r]), begin[r], end[r], least[i])
-                below[i] += _upto(_array(total_at[r], length[r]), begin[r], low[r])
-        if total > 0 and last < total - 1:
-            greatest[i], high = _key_of_rank(key_at, total_at, length, begin, end, lowest, highest, max(last, 0))
+                low[r] = _first_at_least(_array(key_at[r], length[r]), begin[r], end[r], least)
+                below += _upto(_array(total_at[r], length[r]), begin[r], low[r])
+                high[r] = end[r]
+        bounds[0, i], bounds[1, i], bounds[2, i], bounds[3, i] = least, greatest, below, total
         for r in range(runs):
             out_wanted = _room(out_wanted, used, high[r] - low[r])
             out_run = _room(out_run, used, high[r] - low[r])
@@ -200,6 +212,10 @@ def _lengths(columns: Sequence[Ints]) -> Ints:
     return np.array([len(c) for c in columns], np.int64)
 
 
+def _nothing() -> tuple[Ints, Ints, Ints]:
+    return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+
+
 def by_key(
     groups: Sequence[Ints], keys: Sequence[Ints], number: Ints, low: Ints, high: Ints, further: int
 ) -> tuple[Ints, Ints, Ints]:
@@ -207,6 +223,8 @@ def by_key(
 
     Runs are in order of (group, key); ``number`` ascends. Cost: runs x wanted groups x logarithm, and the rows found.
     """
+    if not groups:
+        return _nothing()
     found: tuple[Ints, Ints, Ints] = _by_key(
         _addresses(groups), _addresses(keys), _lengths(groups), number, low, high, further
     )
@@ -227,11 +245,14 @@ def by_rank(
     ascends. Returns (i, run, place) of the rows, and by i: the least and the greatest key (all rows between are there),
     how many values lie below, and how many there are. Cost: runs x wanted groups x 64, and the rows found.
     """
-    least, greatest, below, size = (np.empty(len(number), np.int64) for _ in range(4))
+    if not groups:
+        least, greatest = np.full(len(number), LEAST), np.full(len(number), GREATEST)
+        return _nothing(), (least, greatest, np.zeros(len(number), np.int64), np.zeros(len(number), np.int64))
+    scratch, bounds = np.zeros((_SCRATCH, len(groups)), np.int64), np.empty((4, len(number)), np.int64)
     rows = _by_rank(
-        _addresses(groups), _addresses(keys), _addresses(totals), _lengths(groups), number, *changes, q,
-        least, greatest, below, size,
-    )  # fmt: skip
+        _addresses(groups), _addresses(keys), _addresses(totals), _lengths(groups), number, *changes, q, scratch, bounds
+    )
+    least, greatest, below, size = bounds
     return rows, (least, greatest, below, size)
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from muntin.core.calendar import Span
 from muntin.core.zones import ticks_between
-from muntin.kernels.joining import _grown
 from muntin.kernels.lazy import kernel
 from muntin.kernels.types import I8, I64, MI64
 
@@ -38,27 +37,16 @@ class Schedule:
         return np.repeat(np.arange(len(self.time)), np.diff(self.em_end, prepend=0))
 
 
-@kernel(nb.types.Tuple((MI64, MI64, MI64, MI64, MI64))(I64, I64, I8, MI64, I64), cache=True)
-def _changes(ev_time, ev_group, ev_sign, live, extra):  # type: ignore[no-untyped-def]
+@kernel(nb.types.UniTuple(nb.int64, 2)(I64, I64, I8, MI64, I64, MI64, MI64, MI64, MI64, MI64, MI64), cache=True)
+def _changes(ev_time, ev_group, ev_sign, live, extra, seen, time, ev_end, em_end, group, alive):  # type: ignore[no-untyped-def]
     """Instant 0 has no events and shows every touched group as it was; then one instant per distinct event time.
-    ``extra``: (instant, group) pairs flattened, at which a group is to be shown even without events."""
+    ``extra``: (instant, group) pairs flattened, at which a group is to be shown even without events; ``seen``: -1 by
+    group. Returns how many instants and emissions there are."""
     n = len(ev_time)
     m = len(extra) // 2
-    time = np.empty(n + m + 1, np.int64)
-    ev_end = np.empty(n + m + 1, np.int64)
-    em_end = np.empty(n + m + 1, np.int64)
-    group = np.empty(2 * (n + m), np.int64)
-    alive = np.empty(2 * (n + m), np.int64)
-    seen = np.full(len(live), -1, np.int64)
     used = 0
-    for i in range(n):
-        if seen[ev_group[i]] < 0:
-            seen[ev_group[i]] = 0
-            group[used] = ev_group[i]
-            alive[used] = live[ev_group[i]]
-            used += 1
-    for k in range(m):
-        g = extra[2 * k + 1]
+    for i in range(n + m):
+        g = ev_group[i] if i < n else extra[2 * (i - n) + 1]
         if seen[g] < 0:
             seen[g] = 0
             group[used] = g
@@ -75,28 +63,27 @@ def _changes(ev_time, ev_group, ev_sign, live, extra):  # type: ignore[no-untype
         if k < m and extra[2 * k] < now:
             now = extra[2 * k]
         first = used
-        while i < n and ev_time[i] == now:
-            g = ev_group[i]
-            live[g] += ev_sign[i]
+        while True:
+            if i < n and ev_time[i] == now:
+                g = ev_group[i]
+                live[g] += ev_sign[i]
+                i += 1
+            elif k < m and extra[2 * k] == now:
+                g = extra[2 * k + 1]
+                k += 1
+            else:
+                break
             if seen[g] < instants:
                 seen[g] = instants
                 group[used] = g
                 used += 1
-            i += 1
-        while k < m and extra[2 * k] == now:
-            g = extra[2 * k + 1]
-            if seen[g] < instants:
-                seen[g] = instants
-                group[used] = g
-                used += 1
-            k += 1
         for e in range(first, used):
             alive[e] = live[group[e]]
         time[instants] = now
         ev_end[instants] = i
         em_end[instants] = used
         instants += 1
-    return time[:instants], ev_end[:instants], em_end[:instants], group[:used], alive[:used]
+    return instants, used
 
 
 def at_changes(
@@ -111,86 +98,76 @@ def at_changes(
     Events are in time order; ``live`` (rows by group) is moved to the end of the batch. Instant 0 is the state before.
     """
     extra = np.array([v for pair in sorted(forced) for v in pair], np.int64)
-    schedule = Schedule(*_changes(ev_time, ev_group, ev_sign, live, extra))
-    if len(schedule.time) > 1:
+    most = len(ev_time) + len(forced)
+    instants = tuple(np.empty(most + 1, np.int64) for _ in range(3))
+    emissions = tuple(np.empty(2 * most, np.int64) for _ in range(2))
+    seen = np.full(len(live), -1, np.int64)
+    shown, used = _changes(ev_time, ev_group, ev_sign, live, extra, seen, *instants, *emissions)
+    schedule = Schedule(*(a[:shown] for a in instants), *(a[:used] for a in emissions))
+    if shown > 1:
         schedule.time[0] = schedule.time[1] - 1
     return schedule
 
 
-@kernel(MI64(I64, nb.int64), cache=True)
-def previous_emission(group, groups):  # type: ignore[no-untyped-def]
-    """The emission of the same group before each one; -1 for a group's first."""
-    last = np.full(groups, -1, np.int64)
-    previous = np.empty(len(group), np.int64)
+@kernel(nb.void(I64, MI64, MI64), cache=True)
+def _previous(group, last, previous):  # type: ignore[no-untyped-def]
     for e in range(len(group)):
         previous[e] = last[group[e]]
         last[group[e]] = e
+
+
+def previous_emission(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """The emission of the same group before each one; -1 for a group's first."""
+    previous = np.empty(len(group), np.int64)
+    _previous(group, np.full(groups, -1, np.int64), previous)
     return previous
 
 
-@kernel(
-    nb.types.Tuple((MI64, MI64, MI64, MI64, MI64, nb.int64))(
-        I64, I64, I8, MI64, I64, nb.boolean, nb.boolean, nb.int64
-    ),
-    cache=True,
-)  # fmt: skip
-def _snapshots(ev_time, ev_group, ev_sign, live, instants, always, copies, most):  # type: ignore[no-untyped-def]
-    """As ``at_instants``. Cost: events, groups, and emissions; a group that is gone is not looked at again."""
-    n = len(ev_time)
-    time = np.empty(len(instants), np.int64)
-    ev_end = np.empty(len(instants), np.int64)
-    em_end = np.empty(len(instants), np.int64)
-    group = np.empty(1024, np.int64)
-    alive = np.empty(1024, np.int64)
-    members = np.empty(len(live), np.int64)  # the groups to show, and where each of them stands in this list
-    place = np.full(len(live), -1, np.int64)
-    count = 0
-    total = 0
-    for g in range(len(live)):
-        if live[g] > 0 or always:
-            members[count] = g
-            place[g] = count
-            count += 1
-            total += live[g]
-    used = 0
-    given = 0
-    shown = 0
-    i = 0
-    for k in range(len(instants)):
-        now = instants[k]
-        while i < n and ev_time[i] <= now:
+@kernel(nb.void(I64, I64, I8, MI64, I64, I64, MI64, MI64, MI64, MI64, MI64, MI64, MI64, MI64), cache=True)
+def _snapshots(  # type: ignore[no-untyped-def]
+    ev_time, ev_group, ev_sign, live, instants, rules, members, place, time, ev_end, em_end, group, alive, at
+):
+    """As ``at_instants``, until the instants, what ``rules`` allow, or the room of ``group`` and ``alive`` has come to
+    an end; ``at`` says where it stands and is where the next call goes on. Cost: events, groups, and emissions; a group
+    that is gone is not looked at again.
+
+    ``rules``: rows or groups counted against what is allowed (1, 0), most of them; ``members``: the groups to show, and
+    ``place`` where each stands among them.
+    """
+    i, k, used, count, total, given = at[0], at[1], at[2], at[3], at[4], at[5]
+    while k < len(instants):
+        while i < len(ev_time) and ev_time[i] <= instants[k]:
             g = ev_group[i]
-            total -= max(live[g], 0)
-            live[g] += ev_sign[i]
-            total += max(live[g], 0)
+            before = live[g]
+            after = before + ev_sign[i]
+            live[g] = after
             i += 1
-            if always:
-                continue
-            if live[g] > 0 and place[g] < 0:
-                members[count] = g
-                place[g] = count
-                count += 1
-            elif live[g] <= 0 and place[g] >= 0:
+            if before > 0:
+                total -= before
+            if after > 0:
+                total += after
+                if place[g] < 0:
+                    members[count] = g
+                    place[g] = count
+                    count += 1
+            elif place[g] >= 0 and rules[2] == 0:
                 count -= 1
-                last = members[count]
-                members[place[g]] = last
-                place[last] = place[g]
+                members[place[g]] = members[count]
+                place[members[count]] = place[g]
                 place[g] = -1
-        given += total if copies else count
-        if most > 0 and shown > 0 and given > most:
+        more = given + (total if rules[0] else count)
+        if used + count > len(group) or (rules[1] > 0 and k > 0 and more > rules[1]):
             break
-        if used + count > len(group):
-            room = max(2 * len(group), used + count)
-            group, alive = _grown(group, used, room), _grown(alive, used, room)
+        given = more
         for m in range(count):
-            group[used] = members[m]
-            alive[used] = live[members[m]]
-            used += 1
-        time[shown] = now
-        ev_end[shown] = i
-        em_end[shown] = used
-        shown += 1
-    return time[:shown], ev_end[:shown], em_end[:shown], group[:used], alive[:used], i
+            group[used + m] = members[m]
+            alive[used + m] = live[members[m]]
+        used += count
+        time[k] = instants[k]
+        ev_end[k] = i
+        em_end[k] = used
+        k += 1
+    at[0], at[1], at[2], at[3], at[4], at[5] = i, k, used, count, total, given
 
 
 def at_instants(
@@ -210,16 +187,37 @@ def at_instants(
     instant that does not fit (never the very first one); the schedule then ends before it, and ``live`` is of no use.
     Cost: events, groups and emissions.
     """
-    *parts, applied = _snapshots(ev_time, ev_group, ev_sign, live, instants, always, copies, most or 0)
-    time, ev_end, em_end, group, alive = parts
-    if len(time) < len(instants):
-        return Schedule(time, ev_end, em_end, group, alive), int(instants[len(time)])
+    members, place = np.empty(len(live), np.int64), np.full(len(live), -1, np.int64)
+    there = np.arange(len(live)) if always else np.flatnonzero(live > 0)
+    members[: len(there)], place[there] = there, np.arange(len(there))
+    rules = np.array([copies, most or 0, always], np.int64)
+    time, ev_end, em_end = (np.empty(len(instants), np.int64) for _ in range(3))
+    at = np.array([0, 0, 0, len(there), np.maximum(live, 0).sum(), 0])
+    group = alive = np.empty(0, np.int64)
+    while True:
+        room = max(1024, 2 * len(group), at[2] + at[3])
+        group, alive = _wider(group, at[2], room), _wider(alive, at[2], room)
+        _snapshots(
+            ev_time, ev_group, ev_sign, live, instants, rules, members, place, time, ev_end, em_end, group, alive, at
+        )
+        applied, shown, used, count, *_ = at.tolist()
+        if shown == len(instants) or used + count <= room:
+            break
+    time, ev_end, em_end, group, alive = time[:shown], ev_end[:shown], em_end[:shown], group[:used], alive[:used]
+    if shown < len(instants):
+        return Schedule(time, ev_end, em_end, group, alive), int(instants[shown])
     if applied < len(ev_time):
         np.add.at(live, ev_group[applied:], ev_sign[applied:])
         time = np.append(time, ev_time[-1])
         ev_end = np.append(ev_end, len(ev_time))
         em_end = np.append(em_end, len(group))
     return Schedule(time, ev_end, em_end, group, alive), None
+
+
+def _wider(values: NDArray[np.int64], used: int, room: int) -> NDArray[np.int64]:
+    wider = np.empty(room, np.int64)
+    wider[:used] = values[:used]
+    return wider
 
 
 def tick_times(

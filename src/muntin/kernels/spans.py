@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from muntin.core.time import FOREVER
 from muntin.kernels.index import bucket_bits, first_above
-from muntin.kernels.joining import UNBOUNDED, _grown
+from muntin.kernels.joining import UNBOUNDED
 from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import I32, I64, MI32, MI64
 
@@ -57,25 +57,29 @@ def _between(low, high):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    nb.types.Tuple((MI32, MI32, MI32, nb.int64, nb.int64))(
-        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64, nb.int64
+    nb.void(
+        I64, I64, I64, I64, I64, I64, I32, nb.int64, nb.int64, nb.boolean, nb.int64, nb.int64, MI32, MI32, MI32, MI64
     ),
     cache=True,
-)
-def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most, gone):  # type: ignore[no-untyped-def]
+)  # fmt: skip
+def _probe_spans(  # type: ignore[no-untyped-def]
+    h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, most, gone, rows, first, count, stand
+):
+    """As ``probe_spans``, until rows, ``most`` or the room of ``rows``, ``first`` and ``count`` has come to an end;
+    ``stand`` says where it stands and is where the next call goes on."""
     mask = (1 << bits) - 1
-    room = max(16, len(h))
-    rows, first, count = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    used, pairs, looked = 0, 0, 0
-    at, key, last, upto = -1, 0, 0, 0
-    alive, end, stop, others = nb.uintp(0), nb.uintp(0), nb.uintp(0), 0
+    i, used, pairs, looked, at, key, last, upto, others = (
+        stand[0], stand[1], stand[2], stand[3], stand[4], stand[5], stand[6], stand[7], stand[8]
+    )  # fmt: skip
+    alive, end, stop = nb.uintp(stand[9]), nb.uintp(stand[10]), nb.uintp(stand[11])
     one = nb.uintp(1)
-    for i in range(len(h)):
-        if pairs > most:
-            break
+    while i < len(h) and pairs <= most:
         if start[i] >= gone:
+            i += 1
             continue
-        mine, since, before = h[i], start[i], min(exp[i], limit)
+        mine, since, before = h[i], start[i], limit
+        if exp[i] < before:
+            before = exp[i]
         b = mine & mask
         # probes of one bucket, and in it of one key, mostly come in order of time: each goes on where the last stood
         anew = b != at or since < last
@@ -92,36 +96,36 @@ def _probe_spans(h, start, exp, c_h, c_start, c_exp, c_dir, bits, limit, fifo, m
                 others -= 1
             alive += one
             looked += 1
-        end = max(end, alive)
+        if end < alive:
+            end = alive
         while end < stop and c_start[end] < before:  # rows of a bucket start in order
             others += c_h[end] != mine
             end += one
-        looked += _between(alive, end)
+        here = _between(alive, end)
+        if used + here > len(rows):
+            break
+        looked += here
         apart = others > 0
         if not fifo:
             for j in range(alive, end):
                 apart |= c_exp[j] <= since
-        here = _between(alive, end)
-        if used + here > room:
-            room = max(2 * room, used + here)
-            rows, first, count = _grown(rows, used, room), _grown(first, used, room), _grown(count, used, room)
-        if not apart:
-            if here:
-                rows[used], first[used], count[used] = i, alive, here
-                used += 1
-                pairs += here
-            continue
         open_ = False
         for j in range(alive, end):
-            meets = c_h[j] == mine and c_exp[j] > since
+            meets = not apart or (c_h[j] == mine and c_exp[j] > since)
             if meets and not open_:
                 rows[used], first[used], count[used] = i, j, 0
                 used += 1
+                if not apart:
+                    count[used - 1] = here
+                    pairs += here
+                    break
             if meets:
                 count[used - 1] += 1
                 pairs += 1
             open_ = meets
-    return rows[:used], first[:used], count[:used], pairs, looked
+        i += 1
+    stand[0], stand[1], stand[2], stand[3], stand[4], stand[5] = i, used, pairs, looked, at, key
+    stand[6], stand[7], stand[8], stand[9], stand[10], stand[11] = last, upto, others, alive, end, stop
 
 
 def probe_spans(
@@ -142,7 +146,23 @@ def probe_spans(
     Cost: one access to the directory for each change of bucket among the new rows; a step for each row of the chunk
     that enters or leaves between two new rows of a bucket, and the hashes of the partners, which lie side by side.
     """
-    return Spans(*_probe_spans(*new, *chunk, directory, bucket_bits(len(chunk[0])), limit, fifo, most, gone))
+    asked = (*new, *chunk, directory, bucket_bits(len(chunk[0])), limit, fifo, most, gone)
+    stand = np.array([0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0])
+    found = tuple(np.empty(max(16, len(new[0])), np.int32) for _ in range(3))
+    _probe_spans(*asked, *found, stand)
+    while stand[0] < len(new[0]) and stand[2] <= most:
+        room = max(2 * len(found[0]), int(stand[1] + stand[10] - stand[9]))
+        found = tuple(_wider(part, room) for part in found)
+        _probe_spans(*asked, *found, stand)
+    _, used, pairs, looked, *_ = stand.tolist()
+    rows, first, count = (part[:used] for part in found)
+    return Spans(rows, first, count, pairs, looked)
+
+
+def _wider(values: NDArray[np.int32], room: int) -> NDArray[np.int32]:
+    wider = np.empty(room, np.int32)
+    wider[: len(values)] = values
+    return wider
 
 
 @kernel(nb.void(I32, I32, MI32), cache=True)
@@ -186,7 +206,8 @@ def later(rows, first, count, start, c_start, starts, at):  # type: ignore[no-un
     for k in range(len(rows)):
         mine, begin, n = start[rows[k]], nb.uintp(first[k]), nb.uintp(count[k])
         for m in range(n):
-            starts[place + m] = max(mine, c_start[begin + m])
+            theirs = c_start[begin + m]
+            starts[place + m] = theirs if theirs > mine else mine
         place += n
 
 
@@ -197,7 +218,8 @@ def earlier(rows, first, count, exp, c_exp, exps, at):  # type: ignore[no-untype
     for k in range(len(rows)):
         mine, begin, n = exp[rows[k]], nb.uintp(first[k]), nb.uintp(count[k])
         for m in range(n):
-            exps[place + m] = min(mine, c_exp[begin + m])
+            theirs = c_exp[begin + m]
+            exps[place + m] = theirs if theirs < mine else mine
         place += n
 
 

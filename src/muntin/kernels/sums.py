@@ -15,28 +15,46 @@ from numpy.typing import NDArray
 from muntin.kernels.lazy import inlined, kernel
 from muntin.kernels.types import B1, F64, I8, I64, MF64, MI8, MI64, MI64x2
 
+Ints = NDArray[np.int64]
 LIMB_BITS = 32
 _LIMB_MASK = 0xFFFFFFFF
 
 
-@kernel(nb.void(I64, I8, B1, I64, I64, I64, MI64, I64, MI64), cache=True)
-def count_valid(ev_group, ev_sign, valid, weight, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
-    """COUNT(x): number of events with ``valid`` (all when empty), by the schedule; ``count`` by group moves on.
-
-    An event counts ``weight`` times (once where that is empty).
-    """
-    weighed = len(weight) > 0
-    masked = len(valid) > 0
+@kernel(nb.void(I64, I64, I64, I64, MI64, I64, MI64), cache=True)
+def _count(ev_group, change, ev_end, em_end, count, em_group, out):  # type: ignore[no-untyped-def]
     i = 0
     e = 0
     for k in range(len(ev_end)):
         while i < ev_end[k]:
-            if not masked or valid[i]:
-                count[ev_group[i]] += ev_sign[i] * (weight[i] if weighed else 1)
+            count[ev_group[i]] += change[i]
             i += 1
         while e < em_end[k]:
             out[e] = count[em_group[e]]
             e += 1
+
+
+def count_valid(
+    ev_group: Ints,
+    ev_sign: NDArray[np.int8],
+    valid: NDArray[np.bool_],
+    weight: Ints,
+    schedule: tuple[Ints, Ints, Ints],
+    count: Ints,
+) -> Ints:
+    """COUNT(x) by emission: how many events have ``valid`` (all when empty); ``count`` by group moves on.
+
+    An event counts ``weight`` times (once where that is empty). ``schedule``: (ev_end, em_end, em_group).
+    """
+    ev_end, em_end, em_group = schedule
+    out = np.empty(len(em_group), np.int64)
+    _count(ev_group, changes(ev_sign, valid, weight), ev_end, em_end, count, em_group, out)
+    return out
+
+
+def changes(ev_sign: NDArray[np.int8], valid: NDArray[np.bool_], weight: Ints) -> Ints:
+    """By event how many values that are not NULL it brings, or takes away: ``weight``, or one where that is empty."""
+    change = ev_sign * weight if len(weight) else ev_sign.astype(np.int64)
+    return change * valid if len(valid) else change
 
 
 @inlined
@@ -51,36 +69,32 @@ def add_int128(low, high, more_low, more_high):  # type: ignore[no-untyped-def]
     return nb.int64(c), top, wrapped
 
 
-@kernel(
-    nb.void(I64, I8, B1, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, I64, MI64, MI64, MI64, MI64), cache=True
-)
+@kernel(nb.void(I64, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, I64, MI64, MI64, MI64, MI64), cache=True)
 def sum_int128(  # type: ignore[no-untyped-def]
-    ev_group, ev_sign, valid, low, high, weight, ev_end, em_end, s_low, s_high, s_over, count, em_group, out_low,
-    out_high, out_over, out_count
+    ev_group, change, low, high, ev_end, em_end, s_low, s_high, s_over, count, em_group, out_low, out_high, out_over,
+    out_count
 ):  # fmt: skip
     """Sums of 128-bit integers in two's complement words, exact beyond 128 bits: ``over`` says how many times 2**128 is
-    to be added. ``count`` counts the values that are not NULL (``weight`` for each, 1 where it is empty)."""
-    masked = len(valid) > 0
-    weighed = len(weight) > 0
+    to be added. ``change`` by event: how many values that are not NULL come (or go, where it is negative) with it; see
+    ``changes``."""
     i = 0
     e = 0
     for k in range(len(ev_end)):
         while i < ev_end[k]:
-            if not masked or valid[i]:
-                g = ev_group[i]
-                if ev_sign[i] > 0:
-                    s_low[g], s_high[g], wrapped = add_int128(s_low[g], s_high[g], low[i], high[i])
-                    s_over[g] += wrapped
-                    count[g] += weight[i] if weighed else 1
-                else:
-                    a = nb.uint64(s_low[g])
-                    b = nb.uint64(low[i])
-                    before = s_high[g]
-                    s_low[g] = nb.int64(a - b)
-                    s_high[g] = before - high[i] - (1 if a < b else 0)
-                    if (before < 0) != (high[i] < 0) and (s_high[g] < 0) != (before < 0):
-                        s_over[g] += -1 if before < 0 else 1
-                    count[g] -= weight[i] if weighed else 1
+            g = ev_group[i]
+            a = nb.uint64(s_low[g])
+            before = s_high[g]
+            if change[i] > 0:
+                s_low[g] = nb.int64(a + nb.uint64(low[i]))
+                s_high[g] = before + high[i] + (1 if nb.uint64(s_low[g]) < a else 0)
+                if (before < 0) == (high[i] < 0) and (s_high[g] < 0) != (before < 0):
+                    s_over[g] += -1 if before < 0 else 1
+            elif change[i] < 0:
+                s_low[g] = nb.int64(a - nb.uint64(low[i]))
+                s_high[g] = before - high[i] - (1 if a < nb.uint64(low[i]) else 0)
+                if (before < 0) != (high[i] < 0) and (s_high[g] < 0) != (before < 0):
+                    s_over[g] += -1 if before < 0 else 1
+            count[g] += change[i]
             i += 1
         while e < em_end[k]:
             out_low[e] = s_low[em_group[e]]
@@ -315,14 +329,13 @@ def first_and_last(ev_sign, pair, valid, pair_count, out):  # type: ignore[no-un
                 out[i] = -1
 
 
-@kernel(nb.void(I64, I64, MF64), cache=True)
-def int128_to_double(low, high, out):  # type: ignore[no-untyped-def]
+def int128_to_double(low: Ints, high: Ints) -> NDArray[np.float64]:
     """The doubles nearest to 128-bit integers, up to one rounding of each word."""
-    for i in range(len(low)):
-        if (high[i] == 0 and low[i] >= 0) or (high[i] == -1 and low[i] < 0):
-            out[i] = np.float64(low[i])
-        else:
-            out[i] = np.float64(high[i]) * 18446744073709551616.0 + np.float64(nb.uint64(low[i]))
+    small = low.astype(np.float64)
+    if fits_int64(low, high).all():
+        return small
+    wide = high.astype(np.float64) * 18446744073709551616.0 + low.view(np.uint64).astype(np.float64)
+    return np.where(fits_int64(low, high), small, wide)
 
 
 def squares(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -124,11 +124,23 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
+def small(inputs: Sequence[Ordered]) -> bool:
+    """Whether all rows of all inputs are fewer than are handled at a time."""
+    return sum(part.rows for o in inputs for part in o.given.parts) < BATCH_ROWS
+
+
 def together(inputs: Sequence[Ordered]) -> Iterator[tuple[dict[str, Chunk], int]]:
     """All inputs side by side in order of time: rows by stream, and the event time before which nothing more comes.
 
-    A step ends where the first of the inputs' chunks ends, so that none runs ahead of the others.
+    A step ends where the first of the inputs' chunks ends, so that none runs ahead of the others; inputs that are
+    ``small`` together are one step.
     """
+    if small(inputs):
+        chunks = {o.stream.name: next(o.chunks(), None) for o in inputs}
+        whole = {name: chunk for name, chunk in chunks.items() if chunk is not None}
+        if whole:
+            yield whole, FOREVER
+        return
     sources = {o.stream.name: o.chunks() for o in inputs}
     heads = {name: next(chunks, None) for name, chunks in sources.items()}
     while live := {name: head for name, head in heads.items() if head is not None}:

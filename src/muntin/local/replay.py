@@ -19,7 +19,7 @@ from muntin.core.time import ALWAYS, instant_text
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.engine.gaps import MANY, answers_nothing
 from muntin.engine.losses import Losses
-from muntin.local.ordering import Ordered, together
+from muntin.local.ordering import Ordered, small, together
 from muntin.local.readers import Input, whole
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.source import Source
@@ -55,14 +55,16 @@ class Replay:
                 told = told or _tell_gap(name, np.append(before.get(name, chunk.ts[:1]), chunk.ts), self.plan)
                 before[name] = int(chunk.ts[-1])
             batch |= {name: chunk.rows for name, chunk in step.items()}
-            yield pipeline.push_all(batch, until=until)[0]
             done += sum(len(chunk.ts) for chunk in step.values())
+            if small(ordered):  # one step: nothing has to be kept for another, which would look for it
+                break
+            yield pipeline.push_all(batch, until=until)[0]
             batch = {}
             if self.on_progress is not None:
                 self.on_progress(done, total)
-        if batch:  # static tables alone
-            yield pipeline.push(batch)
-        yield pipeline.finish()
+        yield pipeline.finish(batch)
+        if batch and self.on_progress is not None:
+            self.on_progress(done, total)
         self.losses = _losses(ordered, pipeline)
 
     def _ordered(self, stream: Stream, graph: Graph) -> Ordered:

@@ -104,9 +104,9 @@ class LocalPipeline:
         """Every instant before ``until`` (event time, microseconds) is complete."""
         return self._run({}, now, until, finish=False)[0]
 
-    def finish(self) -> pa.Table:
-        """End of input: every instant is complete."""
-        return self.finish_all()[0]
+    def finish(self, batch: Batches | None = None) -> pa.Table:
+        """End of input, after the rows of ``batch``: every instant is complete. The first query's results."""
+        return self._run(batch or {}, 0, NEVER, finish=True)[0]
 
     def finish_all(self) -> list[pa.Table]:
         """As ``finish``, the results of every query."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from muntin.aggregates.registry import described
-from muntin.cql.unparse import plain_text
+from muntin.cql.unparse import plain_text, shown_text
 from muntin.cql.unparse_query import window_text as cql_window
 from muntin.plan.exprs import Agg, Call, Expr
 from muntin.plan.nodes import (
@@ -34,6 +34,11 @@ Show = Callable[[Expr], str]
 def spark_text(e: Expr) -> str:
     """The expression as Spark SQL, without the quotes around names."""
     return plain_text(e)
+
+
+def read_text(e: Expr) -> str:
+    """The expression for people who read a plan: constants in words."""
+    return shown_text(e)
 
 
 def plan_text(node: Node, show: Show = spark_text) -> str:

@@ -17,7 +17,7 @@ from muntin.dataflow.explain.words import Render
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.engine.meter import Meter
 from muntin.optimizer import Statistics
-from muntin.optimizer.plan_text import spark_text
+from muntin.optimizer.plan_text import read_text, spark_text
 from muntin.plan.nodes import BoundQuery
 
 Form = OneOf["text", "json", "dot", "svg"]
@@ -25,7 +25,8 @@ FORMS: tuple[str, ...] = get_args(Form)
 
 
 def explain(query: BoundQuery, plan: QueryPlan | Graph, show: Render | None = None) -> str:
-    """A query's plans and its graph as text. ``show`` renders expressions (default: as Spark SQL)."""
+    """A query's plans and its graph as text. ``show`` renders expressions (default: as CQL, with durations and times
+    in words)."""
     return explain_as("text", query, plan, show=show)
 
 
@@ -43,7 +44,7 @@ def explain_as(
     ``measured``: what a run of that graph counted. Raises ConfigError for another form.
     """
     _check(form)
-    render = show or spark_text
+    render = show or _rendering(form)
     graph = plan if isinstance(plan, Graph) else Graph.of([plan])
     drawn = graph_record(graph, _numbered(graph), render, measured)
     if form in ("dot", "svg"):
@@ -65,10 +66,15 @@ def explain_graph(
     Raises ConfigError for a form that is none of text, json, dot, svg.
     """
     _check(form)
-    drawn = graph_record(graph, queries or _numbered(graph), show or spark_text, measured)
+    drawn = graph_record(graph, queries or _numbered(graph), show or _rendering(form), measured)
     if form in ("dot", "svg"):
         return _drawing(form, drawn)
     return _json(graph_to_plain(drawn)) if form == "json" else "\n".join(graph_lines(drawn))
+
+
+def _rendering(form: str) -> Render:
+    """Programs get expressions as Spark SQL, people with durations and times in words."""
+    return spark_text if form == "json" else read_text
 
 
 def _check(form: str) -> None:

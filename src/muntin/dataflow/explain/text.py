@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from muntin.core.spans import span_text
+from muntin.core.spans import exact_words
 from muntin.dataflow.explain.record import Explained, GraphRecord, LogicalLine, VertexRecord, instants_of, level_name
 from muntin.engine.losses import shared
 from muntin.engine.meter import Counter, LeftOut, Meter
@@ -80,7 +80,7 @@ def _costed_lines(lines: tuple[LogicalLine, ...]) -> Iterator[str]:
 
 def _heads(record: GraphRecord, several: bool) -> Iterator[str]:
     for r in record.results:
-        yield f"  {r.query + ' ' if several else ''}answers {instants_of(r, span_text)}"
+        yield f"  {r.query + ' ' if several else ''}answers {instants_of(r, exact_words)}"
     run = record.measured
     if run is not None:
         yield f"  measured: {run.batches} batches, {run.results} result rows, {run.seconds:.3f} s"
@@ -117,7 +117,7 @@ def _vertex(v: VertexRecord, several: bool) -> Iterator[str]:
 
 def keeps_text(v: VertexRecord) -> str:
     """What a vertex remembers, and by what time its panes are merged."""
-    return v.keeps if v.pane is None else f"{v.keeps}; panes of {span_text(v.pane)}"
+    return v.keeps if v.pane is None else f"{v.keeps}; panes of {exact_words(v.pane)}"
 
 
 def measured_text(c: Counter) -> str:
