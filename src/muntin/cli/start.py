@@ -16,7 +16,7 @@ def main() -> None:
         words = [part for word in sys.argv[1:] for part in word.split("=", 1)]
         if "--live" in words and "serial" not in words:
             at_low_priority()
-        gc.set_threshold(100_000)  # modules, plans and kernels being compiled are many objects, none of which is garbage
+        gc.set_threshold(100_000)  # modules, plans, kernels being compiled: many objects, none of them garbage
         if "sql" in words[:1] and not {"--job", "--runtime"}.intersection(words):
             _without_pandas()
         from muntin.cli.app import app
