@@ -163,7 +163,9 @@ def test_groups_that_are_gone_are_not_looked_at() -> None:
         events = sorted([(t, t, 1) for t in range(n)] + [(t + 1, t, -1) for t in range(n)])
         time, group, sign = (np.array(c) for c in zip(*events, strict=True))
         live = Counted([0] * n)
-        *_, shown, _, applied = _snapshots.py_func(time, group, sign, live, np.arange(n), False, False, 0)
-        assert len(shown) == n and applied == 2 * n - 1
+        members, place, at = np.empty(n, np.int64), np.full(n, -1, np.int64), np.zeros(6, np.int64)
+        shown = [np.empty(n, np.int64) for _ in range(5)]
+        _snapshots.py_func(time, group, sign, live, np.arange(n), np.zeros(3, np.int64), members, place, *shown, at)
+        assert at[2] == n and at[0] == 2 * n - 1
         found.append(live.touched)
     assert found[2] < 4.2 * found[0]

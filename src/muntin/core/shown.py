@@ -14,6 +14,9 @@ import pyarrow as pa
 
 _CELL = "padding:2px 8px;vertical-align:top;text-align:"
 
+_SHORT = 24
+"""Characters of a cell that stands in one line however narrow the page is."""
+
 
 def value_text(value: Any) -> str:
     """A value of an answer: NULL, true, doubles to six digits, instants without a zone, nested values as JSON."""
@@ -73,12 +76,14 @@ def html_table(
     """A table of texts; ``right``: by column whether it stands to the right."""
     sides = ["right" if r else "left" for r in right] + ["left"] * (len(head) - len(right))
     title = f'<caption style="text-align:left;font-weight:bold">{escape(caption)}</caption>' if caption else ""
-    heads = "".join(f'<th style="{_CELL}{s}">{escape(h)}</th>' for h, s in zip(head, sides, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f'<td style="{_CELL}{s}">{escape(c)}</td>' for c, s in zip(row, sides, strict=True)) + "</tr>"
-        for row in rows
-    )
+    heads = "".join(_cell("th", *cell) for cell in zip(head, sides, strict=True))
+    body = "".join("<tr>" + "".join(_cell("td", *c) for c in zip(row, sides, strict=True)) + "</tr>" for row in rows)
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(tag: str, text: str, side: str) -> str:
+    whole = ";white-space:nowrap" if len(text) <= _SHORT else ""
+    return f'<{tag} style="{_CELL}{side}{whole}">{escape(text)}</{tag}>'
 
 
 class Shown:

@@ -41,17 +41,20 @@ class QueryRow:
     shares_with: tuple[str, ...] = ()
 
 
+_HEAD = [f.name.replace("_", " ") for f in fields(QueryRow)]
+_RIGHT = [f.name in ("lag", "late", "state_rows", "lateness", "waited", "answered") for f in fields(QueryRow)]
+
+
 class QueryList(tuple[QueryRow, ...]):
     """The rows in the order in which the queries came; ``str`` is a table for people."""
 
     def __str__(self) -> str:
-        return text_table([f.name.replace("_", " ") for f in fields(QueryRow)], map(_cells, self))
+        return text_table(_HEAD, map(_cells, self), _RIGHT)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = [f.name.replace("_", " ") for f in fields(QueryRow)]
-        return html_table(head, map(_cells, self))
+        return html_table(_HEAD, map(_cells, self), _RIGHT)
 
 
 def _cells(row: QueryRow) -> tuple[str, ...]:
@@ -62,19 +65,25 @@ def _cells(row: QueryRow) -> tuple[str, ...]:
         row.name, shown, f"batch {row.since.batch}{lacking}",
         "-" if row.lag is None else f"{row.lag / 1e6:,.1f} s",
         "-" if row.watermark is None else instant_text(row.watermark),
-        f"{row.late:,}", f"{row.state_rows:,}", "-" if row.lateness is None else f"{row.lateness:,}",
-        f"{row.waited:,}", "all" if row.answered >= 1 else f"{row.answered:.1%}", ", ".join(row.shares_with) or "-",
+        f"{row.late:,}", f"{row.state_rows:,}", "-" if row.lateness is None else _counted(row.lateness, "period"),
+        _counted(row.waited, "batch"), "all" if row.answered >= 1 else f"{row.answered:.1%}",
+        ", ".join(row.shares_with) or "-",
     )  # fmt: skip
+
+
+def _counted(number: int, word: str) -> str:
+    many = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{'' if number == 1 else many}"
 
 
 def run_html(active: bool, exception: BaseException | None, m: RunMetrics | None, queries: QueryList) -> str:
     """A run in a notebook: what it has counted so far, what ended it, its queries."""
     state = "runs" if active else "ended" if exception is None else f"failed: {exception}"
-    counted = "no batch yet" if m is None else (
-        f"{m.batches:,} batch{'' if m.batches == 1 else 'es'}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
+    told = "no batch yet" if m is None else (
+        f"{_counted(m.batches, 'batch')}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
         f"{m.bad:,} bad, {m.shed:,} not admitted; {m.state_rows:,} rows of state"
     )
-    return f"<p><b>Run</b> ({escape(state)}): {escape(counted)}</p>{queries._repr_html_()}"
+    return f"<p><b>Run</b> ({escape(state)}): {escape(told)}</p>{queries._repr_html_()}"
 
 
 def sharing(graph: Graph, called: Sequence[Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
