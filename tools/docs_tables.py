@@ -17,7 +17,8 @@ from muntin.cql.options import CHOICES, OPTIONS
 from muntin.cql.parse import parse
 
 _OPERATORS = {
-    "!", "!=", "%", "&", "*", "+", "-", "/", "<", "<=", "<=>", "<>", "=", "==", ">", ">=", "^", "|", "||", "~",
+    "!", "!=", "%", "&", "*", "+", "-", "/", "<", "<<", "<=", "<=>", "<>", "=", "==", ">", ">=", ">>", "^", "|", "||",
+    "~",
 }  # fmt: skip
 _OTHERS = {"bit_and", "bit_or", "bit_xor", "any", "exists"}
 """Names that mean something else in Spark: aggregates, and a function of functions."""
@@ -90,11 +91,16 @@ def _spark() -> str:
     """Spark's functions that are here, those that have another spelling here, and the others."""
     here = [n for n in sparks() if is_here(n)]
     other = [n for n in sparks() if n not in here and for_function(n) is not None]
-    rest = [n for n in sparks() if n not in here and n not in other]
-    spelled = "\n".join(f"| `{n}` | {for_function(n)} |" for n in other)
+    assert len(here) + len(other) == len(sparks()), "a function of Spark's is not here, and cql.refused has no reason"
+    reasons: dict[str, list[str]] = {}
+    for name in other:
+        reasons.setdefault(str(for_function(name)), []).append(name)
+    rows = [(_listed(names), words.replace("|", "\\|")) for words, names in reasons.items()]
+    spelled = "\n".join(f"| {names} | {words} |" for names, words in rows)
     return (
         f"{len(here)} of the {len(sparks())} functions of Spark 4.3 are here under their names:\n\n{_listed(here)}.\n\n"
-        f"| of Spark | what to write instead |\n|---|---|\n{spelled}\n\nNot here, and refused: {_listed(rest)}."
+        f"The other {len(other)} are refused, with these words:\n\n"
+        f"| of Spark | what to write instead |\n|---|---|\n{spelled}"
     )
 
 

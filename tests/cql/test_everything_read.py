@@ -169,7 +169,7 @@ def test_words_put_into_a_text_are_read(data: st.DataObject) -> None:
         ("SELECT CONTAINS(origin, 'x', 'y') AS x FROM flights [NOW]", "'y'", "CONTAINS"),
         ("SELECT MOD(delay, 2, 3) AS x FROM flights [NOW]", "3", "one too many"),
         ("SELECT INT(delay, 2) AS x FROM flights [NOW]", "2", "one too many"),
-        ("SELECT MAP(delay) AS x FROM flights [NOW]", "MAP", "DataFrame"),
+        ("SELECT MAP(delay) AS x FROM flights [NOW]", "MAP", "MAP takes 2 or more"),
         ("SELECT DATE_TRUNC() AS x FROM flights [NOW]", "DATE_TRUNC", "arguments"),
         ("SELECT origin FROM flights [NOW] ORDER BY delay LIMIT 3 ONLY", "ONLY", "LIMIT k"),
         ("SELECT EXTRACT(DOW (+) FROM ts) AS x FROM flights [NOW]", "DOW", "EXTRACT"),

@@ -92,7 +92,6 @@ _WORDS: Mapping[tuple[Kind, str], str] = {
     (exp.Between, "symmetric"): "BETWEEN SYMMETRIC is not supported: write x BETWEEN least(a, b) AND greatest(a, b)",
     (exp.Cast, "format"): "CAST takes no FORMAT",
     (exp.TryCast, "format"): "CAST takes no FORMAT",
-    (exp.TsOrDsToDate, "format"): "TO_DATE takes no format here: write CAST(... AS DATE)",
     (exp.Select, "windows"): "a WINDOW clause is not supported: windows stand at streams, as in s [RANGE 5 MINUTES]",
     (exp.Trim, "expression"): "TRIM takes no characters: it takes spaces off",
     (exp.Distinct, "on"): "DISTINCT ON is not supported: use [PARTITION BY k ROWS 1]",

@@ -24,9 +24,9 @@ _MONTHS = (
 )  # fmt: skip
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _ALLOWED = (
-    "letters are yyyy, yy, y (year), MMMM, MMM, MM, M (month), dd, d (day), DDD, D (day of the year), EEEE, EEE, E "
-    "(weekday), HH, H (0-23), hh, h (1-12), a (AM, PM), mm, m (minute), ss, s (second), S to SSSSSS (fraction); other "
-    "letters stand between single quotes"
+    "letters are yyyy, yy, y (year), G (era), QQQQ, QQQ, QQ, Q (quarter), MMMM, MMM, MM, M (month), dd, d (day), DDD, "
+    "D (day of the year), EEEE, EEE, E (weekday), HH, H (0-23), kk, k (1-24), hh, h (1-12), KK, K (0-11), a (AM, PM), "
+    "mm, m (minute), ss, s (second), S to SSSSSSSSS (fraction); other letters stand between single quotes"
 )
 _PIECES = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+|'")
 
@@ -69,7 +69,7 @@ def _there(at: Expr) -> Expr:
 
 
 def _part(name: str, at: Expr) -> Expr:
-    of = coerce(at, pa.date32()) if name in ("year", "month", "day", "dayofyear", "dayofweek") else at
+    of = coerce(at, pa.date32()) if name in ("year", "quarter", "month", "day", "dayofyear", "dayofweek") else at
     return Call(name, (of,), _INT)
 
 
@@ -122,6 +122,35 @@ def _twelve(width: int) -> Callable[[Expr], Expr]:
     return build
 
 
+def _one_to_24(width: int) -> Callable[[Expr], Expr]:
+    def build(at: Expr) -> Expr:
+        hour = _part("hour", at)
+        shown = choose([(compare("eq", hour, Literal(0, _INT)), Literal(24, _INT))], hour)
+        return coerce(shown, _STRING) if width == 1 else _digits(shown, width)
+
+    return build
+
+
+def _to_11(width: int) -> Callable[[Expr], Expr]:
+    def build(at: Expr) -> Expr:
+        hour = coerce(arithmetic("mod", _part("hour", at), Literal(12, _INT)), _INT)
+        return coerce(hour, _STRING) if width == 1 else _digits(hour, width)
+
+    return build
+
+
+def _quarter(names: Sequence[str]) -> Callable[[Expr], Expr]:
+    return _name("quarter", names, None)
+
+
+def _era(after: str, before: str) -> Callable[[Expr], Expr]:
+    def build(at: Expr) -> Expr:
+        late = compare("gt", _part("year", at), Literal(0, _INT))
+        return choose([(late, Literal(after, _STRING)), (_there(at), Literal(before, _STRING))], None)
+
+    return build
+
+
 def _half(at: Expr) -> Expr:
     morning = compare("lt", _part("hour", at), Literal(12, _INT))
     return choose([(morning, Literal("AM", _STRING)), (_there(at), Literal("PM", _STRING))], None)
@@ -134,12 +163,14 @@ def _fraction(digits: int) -> Callable[[Expr], Expr]:
         rest = arithmetic("sub", at, coerce(date_trunc("second", at), TIMESTAMP_NTZ))
         moved = coerce(arithmetic("add", Literal(0, TIMESTAMP_NTZ), rest), _STRING)
         tail = Call("substring", (moved, Literal(21, _INT)), _STRING)
-        padded = Call("concat", (tail, Literal("000000", _STRING)), _STRING)
+        padded = Call("concat", (tail, Literal("000000000", _STRING)), _STRING)
         return Call("substring", (padded, Literal(1, _INT), Literal(digits, _INT)), _STRING)
 
     return build
 
 
+_SHORT = tuple(f"Q{n}" for n in range(1, 5))
+_LONG = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 _LETTERS: dict[str, Callable[[Expr], Expr]] = {
     "yyyy": _year, "yy": _two_digits_of_year, "y": _number("year"),
     "MMMM": _name("month", _MONTHS, None), "MMM": _name("month", _MONTHS, 3), "MM": _number("month", 2),
@@ -147,6 +178,11 @@ _LETTERS: dict[str, Callable[[Expr], Expr]] = {
     "D": _number("dayofyear"), "EEEE": _name("dayofweek", _DAYS, None),
     **dict.fromkeys(("EEE", "EE", "E"), _name("dayofweek", _DAYS, 3)),
     "HH": _number("hour", 2), "H": _number("hour"), "hh": _twelve(2), "h": _twelve(1), "a": _half,
+    "kk": _one_to_24(2), "k": _one_to_24(1), "KK": _to_11(2), "K": _to_11(1),
+    **{c * n: _number("quarter", n) for c in "Qq" for n in (1, 2)}, "QQQ": _quarter(_SHORT), "QQQQ": _quarter(_LONG),
     "mm": _number("minute", 2), "m": _number("minute"), "ss": _number("second", 2), "s": _number("second"),
-    **{"S" * n: _fraction(n) for n in range(1, 7)},
+    **{"S" * n: _fraction(n) for n in range(1, 10)},
+    **dict.fromkeys(("G", "GG", "GGG"), _era("AD", "BC")), "GGGG": _era("Anno Domini", "Before Christ"),
 }  # fmt: skip
+_LETTERS |= {letters.replace("M", "L"): build for letters, build in _LETTERS.items() if letters.startswith("M")}
+_LETTERS |= {letters.lower(): _LETTERS[letters] for letters in ("QQQ", "QQQQ")}

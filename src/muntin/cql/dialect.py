@@ -64,6 +64,10 @@ class CqlParser(WindowParser):
         if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT") and k not in PARSED_AS_CALLS
     }
 
+    FUNCTION_PARSERS = {  # noqa: RUF012
+        k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k not in ("CHAR", "CHR", "DECODE", "INITCAP")
+    }
+
     def _parse_statement(self) -> exp.Expr | None:
         if not self._curr:
             self.raise_error("the query is empty: it starts with SELECT, or with Istream(, Dstream( or Rstream(")

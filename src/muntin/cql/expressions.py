@@ -66,7 +66,9 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.BitwiseAnd: ("bit_and", ("this", "expression")), exp.BitwiseOr: ("bit_or", ("this", "expression")),
     exp.BitwiseXor: ("bit_xor", ("this", "expression")), exp.BitwiseNot: ("bit_not", ("this",)),
     exp.RegexpLike: ("rlike", ("this", "expression")), exp.StrPosition: ("instr", ("this", "substr")),
-    exp.Reverse: ("reverse", ("this",)),
+    exp.Reverse: ("reverse", ("this",)), exp.BitwiseLeftShift: ("shiftleft", ("this", "expression")),
+    exp.BitwiseRightShift: ("shiftright", ("this", "expression")),
+    exp.Overlay: ("overlay", ("this", "expression", "from_", "for_")),
     exp.ArraySize: ("size", ("this",)), exp.ArrayContains: ("array_contains", ("this", "expression")),
     exp.MapContainsKey: ("map_contains_key", ("this", "key")), exp.MapKeys: ("map_keys", ("this",)),
     exp.ConvertTimezone: ("convert_timezone", ("source_tz", "target_tz", "timestamp")),
@@ -86,7 +88,7 @@ ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
     exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
     exp.Dot: _TWO, exp.Bracket: ("this", "expressions", "offset", "safe"),
-    exp.Struct: ("expressions",), exp.PropertyEQ: _TWO,
+    exp.Struct: ("expressions",), exp.Array: ("expressions",), exp.PropertyEQ: _TWO,
     exp.JSONExtractScalar: _TWO,
 }  # fmt: skip
 """By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
@@ -225,6 +227,8 @@ class ExprBinder:
                 return extract(node.this.name, self.bind(node.expression))
             case exp.Anonymous():
                 return self._named(node)
+            case exp.Array(expressions=parts) if parts:
+                return functions.build("array", [self.bind(p) for p in parts])
             case exp.Struct(expressions=parts) if all(isinstance(p, exp.PropertyEQ) for p in parts):
                 return json_calls.struct([p.this.name for p in parts], [self.bind(p.expression) for p in parts])
             case exp.JSONExtractScalar() if "called" not in node.meta:
@@ -380,13 +384,13 @@ class ExprBinder:
             return place.unsupported(
                 "ANY and ALL are not supported: compare with (SELECT MIN(x) ...) or (SELECT MAX(x) ...)"
             )
+        if isinstance(node, exp.Filter):
+            return place.error("FILTER (WHERE ...) goes behind an aggregate, as in COUNT(*) FILTER (WHERE v > 3)")
         name = str(node.meta.get("called") or (node.sql_name() if isinstance(node, exp.Func) else type(node).__name__))
         words = instead.for_function(name)
         message = instead.for_node(node) or (instead.not_here(name, words) if words else None)
         if message is not None:
             return place.unsupported(message)
-        if isinstance(node, exp.Filter):
-            return place.error("FILTER (WHERE ...) goes behind an aggregate, as in COUNT(*) FILTER (WHERE v > 3)")
         if isinstance(node, exp.RegexpLike):
             return place.unsupported("regular expressions are not supported: use LIKE, LIKE ANY or CONTAINS")
         if isinstance(node, exp.Star):

@@ -8,6 +8,22 @@ from muntin.plan.exprs import Call
 
 _TRY = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply"}
 
+_WHY = {
+    "url_decode": "a % is not followed by two hexadecimal digits",
+    "unbase64": "it is no text of base 64",
+    "decode": "the bytes are no UTF-8",
+    "conv": "the number has more than 64 bits",
+    "bit_get": "the number has no such bit",
+    "slice": "the start is 0, or the length below 0",
+    "sequence": "the step leads away from the end, or there are more than 10,000,000 elements",
+    "map_from_arrays": "there are not as many keys as values, or a key is NULL or comes twice",
+}
+_WHY |= {
+    "parse_time": "the text is not of the pattern, or there is no such time",
+    **dict.fromkeys(("make_date", "make_timestamp"), "there is no such time"),
+}
+_LENIENT = {"parse_time": "try_to_timestamp", "make_timestamp": "try_make_timestamp", "url_decode": "try_url_decode"}
+
 
 def subject(call: Call) -> str:
     """The beginning of the message; the values follow, separated by commas."""
@@ -25,6 +41,9 @@ def advice(call: Call) -> str:
                 f": the divisor is 0, or the result does not fit {kind}; filter such rows out with WHERE, or divide "
                 "by NULLIF(..., 0) for NULL"
             )
+        case fn if fn in _WHY:
+            lenient = f", or take {_LENIENT[fn]} for NULL" if fn in _LENIENT else ""
+            return f": {_WHY[fn]}; filter such rows out with WHERE{lenient}"
         case fn:
             lenient = f", or take {_TRY[fn]} for NULL" if fn in _TRY else ""
             return (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from muntin.cql import json_calls, nested, spark_names
+from muntin.cql import arrays, characters, encodings, json_calls, nested, spark_names, times_made
 from muntin.cql.coerce import coerce, common_type
 from muntin.cql.date_formats import date_format
 from muntin.cql.operators import (
@@ -87,6 +87,8 @@ def _substring(args: Sequence[Expr]) -> Expr:
 
 
 def _concat(args: Sequence[Expr]) -> Expr:
+    if nested.is_array(args[0].type):
+        return arrays.concat(args)
     return Call("concat", tuple(text_of(a) for a in args), _STRING)
 
 
@@ -240,9 +242,9 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     **{name: (1, 1, part(name)) for name in DATE_PARTS + CLOCK_PARTS},
 }
 
-TABLE |= spark_names.TABLE
+TABLE |= {**spark_names.TABLE, **encodings.TABLE, **characters.TABLE, **arrays.TABLE, **times_made.TABLE}
 
-NAMES = sorted([*TABLE, "date_trunc", "extract", "struct", "to_date"])
+NAMES = sorted([*TABLE, "date_trunc", "extract", "struct"])
 """What messages name: the table, and the functions that syntax of their own brings."""
 
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 from sqlglot import exp
 
+from muntin.cql.refused import BY_NAME
+
 _WINDOWS = (
     "a window stands at its stream, FROM s [RANGE size SLIDE slide] (a tumbling one is [RANGE size SLIDE size]), or is "
     "written FROM TUMBLE(s, ts, size), FROM HOP(s, ts, slide, size), or GROUP BY window(ts, size, slide) of the one "
@@ -22,12 +24,10 @@ _JSON = (
     "'a INT, b ARRAY<STRING>') reads all of it; TO_JSON writes structs, arrays and maps"
 )
 _ARRAYS = (
-    "nested values are taken apart here (s.field, x[0], m['key'], SIZE, ARRAY_CONTAINS), and structs made, not turned "
-    "into rows: "
-    "do that in the DataFrame that is registered, as in df.withColumn('tag', explode('tags')), or with columns = "
+    "nested values are taken apart here (s.field, x[0], m['key'], SLICE, SIZE, ...) and made, not turned into rows: do "
+    "that in the DataFrame that is registered, as in df.withColumn('tag', explode('tags')), or with columns = "
     "{ tag = \"explode(tags)\" } of a job file's stream"
 )
-_MONTHS = "add months as an INTERVAL, as in t + INTERVAL 1 MONTH, or group by DATE_TRUNC('MONTH', t)"
 _CLOCK = "a query has no clock but event time: column ts of a result is its instant, and FROM s [NOW] its newest rows"
 _OVER = (
     "OVER is not supported: aggregates are over the window of their stream, as in SELECT k, AVG(x) FROM s "
@@ -57,11 +57,9 @@ _BY_NAME: Mapping[str, str] = {
          "try_parse_json", "schema_of_json", "variant_get", "try_variant_get", "json_extract_path_text"), _JSON
     ),
     **dict.fromkeys(
-        ("explode", "explode_outer", "posexplode", "inline", "array", "map",
-         "flatten", "transform"), _ARRAYS
+        ("explode", "explode_outer", "posexplode", "inline"), _ARRAYS
     ),
     **dict.fromkeys(("timestamp_diff",), "write TIMESTAMPDIFF(unit, start, end), or subtract them for an INTERVAL"),
-    "months_between": _MONTHS,
     **dict.fromkeys(
         ("now", "current_timestamp", "current_date", "current_time", "localtimestamp", "curdate", "getdate"), _CLOCK
     ),
@@ -95,13 +93,13 @@ _CLAUSES: Mapping[tuple[str, str], str] = {
 
 def for_function(name: str) -> str | None:
     """What to write instead of a function that is not here; None where nothing is known."""
-    return _BY_NAME.get(name.lower())
+    return _BY_NAME.get(name.lower()) or BY_NAME.get(name.lower())
 
 
 def for_call(texts: Sequence[str]) -> tuple[int, str] | None:
     """The first such call or clause among the words of a text that does not parse: its number, and the message."""
     for i, (name, after) in enumerate(pairwise(texts)):
-        words = for_function(name) if after == "(" else None
+        words = _BY_NAME.get(name.lower()) if after == "(" else None
         if words is not None:
             return i, not_here(name, words)
         clause = _CLAUSES.get((name.lower(), after.lower()))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from muntin.cql import nested
+from muntin.cql import arrays, characters, encodings, nested, times_made
 from muntin.cql.coerce import coerce
 from muntin.cql.date_formats import date_format
-from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, describe, negate, unify
+from muntin.cql.operators import BOOL, TypeClash, arithmetic, choose, compare, negate, unify
 from muntin.cql.regexes import regex
 from muntin.cql.takes import double, plain_count, plain_text, string, whole
 from muntin.cql.time_functions import UNITS, add_months, date_of, date_trunc, part, time_of
@@ -127,6 +127,11 @@ def _replaced(args: Sequence[Expr]) -> Expr:
     )
 
 
+def _reverse(args: Sequence[Expr]) -> Expr:
+    e = args[0]
+    return arrays.reverse(e) if nested.is_array(e.type) else Call("reverse", (string("REVERSE", e),), _STRING)
+
+
 def _repeat(args: Sequence[Expr]) -> Expr:
     n = plain_count("REPEAT", args[1], 0, 10_000)
     return Call("repeat", (string("REPEAT", args[0]), Literal(n, _INT)), _STRING)
@@ -170,13 +175,6 @@ def _split_part(args: Sequence[Expr]) -> Expr:
     parts = _split([text, Literal("".join("\\" + c if c in _SPECIAL else c for c in by), _STRING)])
     none = Call("substring", (text, Literal(1, _INT), Literal(0, _INT)), _STRING)  # NULL for NULL
     return Call("coalesce", (nested.element_at([parts, Literal(n, _INT)]), none), _STRING)
-
-
-def _array_join(args: Sequence[Expr]) -> Expr:
-    e, between = args[0], plain_text("ARRAY_JOIN", args[1])
-    if not (nested.is_array(e.type) and family(e.type.value_type) == "string"):
-        raise TypeClash(f"ARRAY_JOIN takes an array of STRINGs, not {describe(e)}")
-    return Call("array_join", (e, Literal(between, _STRING)), _STRING)
 
 
 def _space(args: Sequence[Expr]) -> Expr:
@@ -272,7 +270,10 @@ def _since_epoch(name: str, unit: int) -> Builder:
 
 def _unix_timestamp(args: Sequence[Expr]) -> Expr:
     """Seconds, cut towards 1970, as Spark has it."""
-    micros = Call("unix_micros", (_instant("UNIX_TIMESTAMP", args[0]),), _BIGINT)
+    e = args[0]
+    if len(args) > 1 and family(e.type) == "string":
+        e = times_made.parsed("UNIX_TIMESTAMP", e, args[1], TIMESTAMP)
+    micros = Call("unix_micros", (_instant("UNIX_TIMESTAMP", e),), _BIGINT)
     return arithmetic("intdiv", micros, Literal(1_000_000, _BIGINT))
 
 
@@ -333,10 +334,6 @@ def _named(name: str, letters: str) -> Builder:
     return lambda args: date_format(time_of(args[0], name), letters)
 
 
-def _to_timestamp(args: Sequence[Expr]) -> Expr:
-    return _instant("to_timestamp", args[0])
-
-
 TABLE: dict[str, tuple[int, int, Builder]] = {
     "ln": (1, 1, _of_doubles("ln")), "exp": (1, 1, _of_doubles("exp")), "log10": (1, 1, _of_doubles("log10")),
     "log": (1, 2, _log), "log2": (1, 1, _log2), "sin": (1, 1, _of_doubles("sin")), "cos": (1, 1, _of_doubles("cos")),
@@ -351,19 +348,19 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "equal_null": (2, 2, lambda args: compare("eq_null_safe", args[0], args[1])),
     "concat_ws": (2, 1_000, _concat_ws), "rlike": (2, 2, _rlike), "regexp": (2, 2, _rlike),
     "regexp_like": (2, 2, _rlike), "regexp_extract": (2, 3, _extract), "regexp_replace": (3, 3, _replaced),
-    "reverse": (1, 1, lambda args: Call("reverse", (string("REVERSE", args[0]),), _STRING)),
+    "reverse": (1, 1, _reverse),
     "repeat": (2, 2, _repeat), "lpad": (2, 3, _padded("lpad")), "rpad": (2, 3, _padded("rpad")),
     **{name: (1, 1, _of_doubles(name)) for name in ("log1p", "expm1", "sinh", "cosh", "tanh", "cbrt", "rint")},
     "hypot": (2, 2, _of_doubles("hypot")), "split": (2, 2, _split), "split_part": (3, 3, _split_part),
-    "array_join": (2, 2, _array_join), "space": (1, 1, _space), "octet_length": (1, 1, _octets),
+    "space": (1, 1, _space), "octet_length": (1, 1, _octets),
     "bit_length": (1, 1, lambda args: arithmetic("mul", _octets(args), Literal(8, _INT))),
     "next_day": (2, 2, _next_day), "instr": (2, 2, _instr), "locate": (2, 2, lambda args: _instr(args[::-1])),
     "position": (2, 2, lambda args: _instr(args[::-1])), "btrim": (1, 1, _trim),
     "date_add": (2, 3, _date_add("DATE_ADD", 1)), "date_sub": (2, 2, _date_add("DATE_SUB", -1)),
     "dateadd": (2, 3, _date_add("DATEADD", 1)), "timestampadd": (3, 3, _moved("TIMESTAMPADD")),
     "datediff": (2, 3, _date_diff("DATEDIFF")), "date_diff": (2, 3, _date_diff("DATE_DIFF")),
-    "timestampdiff": (3, 3, _between("TIMESTAMPDIFF")), "unix_timestamp": (1, 1, _unix_timestamp),
-    "to_unix_timestamp": (1, 1, _unix_timestamp),
+    "timestampdiff": (3, 3, _between("TIMESTAMPDIFF")), "unix_timestamp": (1, 2, _unix_timestamp),
+    "to_unix_timestamp": (1, 2, _unix_timestamp),
     "unix_seconds": (1, 1, _since_epoch("UNIX_SECONDS", 10**6)),
     "unix_millis": (1, 1, _since_epoch("UNIX_MILLIS", 1_000)),
     "unix_micros": (1, 1, _since_epoch("UNIX_MICROS", 1)),
@@ -372,7 +369,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "timestamp_seconds": (1, 1, _from_epoch("TIMESTAMP_SECONDS", 10**6)),
     "timestamp_millis": (1, 1, _from_epoch("TIMESTAMP_MILLIS", 1_000)),
     "timestamp_micros": (1, 1, _from_epoch("TIMESTAMP_MICROS", 1)), "from_unixtime": (1, 2, _shown_time),
-    "to_timestamp": (1, 1, _to_timestamp), "last_day": (1, 1, _last_day), "trunc": (2, 2, _trunc),
+    "last_day": (1, 1, _last_day), "trunc": (2, 2, _trunc),
     "add_months": (2, 2, _months_later), "weekday": (1, 1, _weekday), "dayname": (1, 1, _named("dayname", "EEE")),
     "monthname": (1, 1, _named("monthname", "MMM")),
 }  # fmt: skip
@@ -380,7 +377,8 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
 PARSED_AS_CALLS = frozenset(
     name.upper()
     for name in (
-        *TABLE, "date_diff", "timestamp_diff", "timestamp_add", "str_position",
+        *TABLE, *encodings.TABLE, *characters.TABLE, *arrays.TABLE, *times_made.TABLE,
+        "date_diff", "timestamp_diff", "timestamp_add", "str_position",
         "get_json_object", "json_object_keys", "from_json", "to_json", "named_struct",
     )
 ) - {"REVERSE"}  # fmt: skip

@@ -21,7 +21,8 @@ _INFIX = {
     "bit_and": "&", "bit_or": "|", "bit_xor": "^",
 }  # fmt: skip
 _PARTS = ("field", "element", "map_keys", "map_values")
-_TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod"}
+_TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod",
+           "url_decode": "try_url_decode", "parse_time": "try_to_timestamp"}  # fmt: skip
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
@@ -141,6 +142,17 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
             return f"from_json({texts[0]}, {text_literal(to_spark(t))})"
         case "to_json":
             return f"to_json({texts[0]})"
+        case "array_concat" | "array_reverse":
+            return f"{fn.removeprefix('array_')}({', '.join(texts)})"
+        case "sort_array":
+            name = "sort_array" if texts[1] == texts[2] else "array_sort"
+            return f"{name}({texts[0]}{', FALSE' if texts[1] == 'FALSE' else ''})"
+        case "parse_time":
+            return f"{'to_timestamp_ntz' if t.tz is None else 'to_timestamp'}({', '.join(texts)})"
+        case "make_timestamp":
+            return f"make_timestamp_ntz({', '.join(texts[:5])}, ({texts[5]} / CAST('1000000' AS DECIMAL(7, 0))))"
+        case "fixed":
+            return f"format_string('%.{texts[1]}f', {texts[0]})"
         case "cast":
             return f"CAST({texts[0]} AS {to_spark(t)})"
         case "at_time_zone":

@@ -12,7 +12,37 @@ from typing import Any
 
 import pyarrow as pa
 
-FUNCTIONS: frozenset[str] = frozenset(
+OURS: frozenset[str] = frozenset(
+    # parse_time(text, pattern): a timestamp with zone where the pattern has an offset; make_date(year, month, day);
+    # make_timestamp(year, month, day, hour, minute, microseconds)
+    ["parse_time", "make_date", "make_timestamp"]
+    # texts of JSON: get_json_object(text, path); from_json(text) as a value of the call's type and to_json(value),
+    # which may name a zone as their last argument, as ``cast`` does
+    + ["get_json_object", "json_array_length", "json_object_keys", "from_json", "to_json"]
+    # hashes; sha2(x, bits); hash and xxhash64 of several values, NULL too
+    + ["md5", "sha1", "sha2", "crc32", "hash", "xxhash64"]
+    # bytes and whole numbers in letters: a text stands for its bytes in UTF-8; conv(digits, base, base)
+    + ["hex", "bin", "unhex", "base64", "unbase64", "encode", "decode", "url_encode", "url_decode", "conv"]
+    # characters: translate(s, from, to), mask(s, upper, lower, digit, other), substring_index(s, delimiter, n)
+    + ["initcap", "translate", "mask", "substring_index", "levenshtein", "soundex", "ascii", "chr", "luhn_check"]
+    # regexp_...(s, pattern), patterns in the form of ``cql.regexes``; regexp_extract_all(s, pattern, group)
+    + ["regexp_count", "regexp_substr", "regexp_instr", "regexp_extract_all"]
+    # numbers as texts: format_number(x, digits) with commas, fixed(x, digits) without and rounded half away from zero
+    + ["format_number", "fixed"]
+    # bits: shifts take the lowest bits of their second argument; bit_get(x, place)
+    + ["shiftleft", "shiftright", "shiftrightunsigned", "bit_count", "bit_get"]
+    # numbers: bround rounds half to even; width_bucket(x, low, high, n)
+    # arrays: array(x, ...); sort_array(x, upward, NULLs first); slice(x, start, length); sequence(start, stop[, step]);
+    # map_from_arrays(keys, values)
+    + ["array", "array_concat", "array_distinct", "array_except", "array_intersect", "arrays_overlap", "array_max"]
+    + ["array_min", "sort_array", "array_position", "array_remove", "array_compact", "array_reverse", "slice"]
+    + ["flatten", "sequence", "array_repeat", "map_from_arrays", "map_entries"]
+    + ["bround", "factorial", "width_bucket", "asinh", "acosh", "atanh", "cot", "sec", "csc"]
+)
+"""Functions that Spark SQL never computes for us, though it has them: what it answers differs between its releases and
+those of Java, or between its modes; ``scalars`` has one answer."""
+
+FUNCTIONS: frozenset[str] = OURS | frozenset(
     # arithmetic: Spark's ANSI rules: int / int is double; overflow and zero divisors are errors (``plan.failing``)
     ["add", "sub", "mul", "div", "intdiv", "mod", "neg", "abs", "round", "floor", "ceil", "sqrt", "power", "sign"]
     # comparison (NaN = NaN, NaN above every number, -0.0 = 0.0) and three-valued logic
@@ -33,7 +63,7 @@ FUNCTIONS: frozenset[str] = frozenset(
     # concat_ws(between, x, ...) without NULLs; rlike(s, pattern), regexp_extract(s, pattern, group), regexp_replace(s,
     # pattern, by): patterns in the form of ``cql.regexes``; instr: the place of a part from 1, 0 for none
     + ["concat_ws", "rlike", "regexp_extract", "regexp_replace", "reverse", "repeat", "lpad", "rpad", "instr"]
-    # split(s, pattern): the texts between matches; array_join(texts, between) without NULLs; octet_length: bytes
+    # split(s, pattern): the texts between matches; array_join(texts, between[, for NULL]); octet_length: bytes
     + ["split", "array_join", "octet_length"]
     # doubles; ln and log10 are NULL of what is not above 0, log1p of what is not above -1
     + ["log1p", "expm1", "sinh", "cosh", "tanh", "cbrt", "rint", "hypot"]
@@ -55,17 +85,7 @@ FUNCTIONS: frozenset[str] = frozenset(
     + ["field", "element", "size", "array_contains", "map_keys", "map_values"]
     # struct(x, y, ...): a struct of values, which may be NULL
     + ["struct"]
-    # texts of JSON (``OURS``): get_json_object(text, path); from_json(text) as a value of the call's type and
-    # to_json(value), which may name a zone as their last argument, as ``cast`` does
-    + ["get_json_object", "json_array_length", "json_object_keys", "from_json", "to_json"]
 )
-
-OURS: frozenset[str] = frozenset(
-    ["get_json_object", "json_array_length", "json_object_keys", "from_json", "to_json"]
-)
-"""Functions that Spark SQL never computes for us, though it has them: how it reads JSON and writes doubles differs
-between its releases and those of Java."""
-
 
 USER = "udf:"
 """How ``fn`` of a call of a user's function begins; its name follows."""

@@ -14,7 +14,7 @@ _T = pa.types
 
 NOT_STRICT = frozenset(
     ["and", "or", "is_null", "is_not_null", "eq_null_safe", "case", "only", "coalesce", "nullif", "greatest", "least"]
-    + ["in", "pair", "row", "struct", "try", "concat_ws"]
+    + ["in", "pair", "row", "struct", "try", "concat_ws", "mask", "hash", "xxhash64", "array", "array_repeat"]
 )
 """Functions that can have a value where an argument is NULL. The others are NULL there, and look at their arguments
 from left to right until one is."""
@@ -37,7 +37,11 @@ def may_fail(call: Call) -> bool:
             return _T.is_decimal(call.args[0].type) or not _divides(call.args[1], -1)
         case "neg" | "abs":
             return bool(_T.is_integer(call.type))
-        case "round":
+        case "url_decode" | "unbase64" | "decode" | "conv" | "bit_get" | "slice" | "sequence" | "map_from_arrays":
+            return True
+        case "parse_time" | "make_date" | "make_timestamp":
+            return True
+        case "round" | "bround":
             digits = call.args[1] if len(call.args) > 1 else None
             return _T.is_integer(call.type) and isinstance(digits, Literal) and (digits.value or 0) < 0
         case "floor" | "ceil":

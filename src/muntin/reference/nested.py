@@ -10,7 +10,8 @@ import pyarrow as pa
 from muntin.reference.values import compare, from_outside
 
 
-def _pairs(value: Any) -> list[tuple[Any, Any]]:
+def pairs_of(value: Any) -> list[tuple[Any, Any]]:
+    """Keys and values of a map."""
     return list(value.items()) if isinstance(value, dict) else [tuple(pair) for pair in value]
 
 
@@ -22,7 +23,7 @@ def _element(kind: Any, value: Any, at: Any) -> Any:
     if not value:
         return None
     if _is_map(value):
-        return next((from_outside(v, kind) for k, v in _pairs(value) if k == at), None)
+        return next((from_outside(v, kind) for k, v in pairs_of(value) if k == at), None)
     return from_outside(value[at], kind) if 0 <= at < len(value) else None
 
 
@@ -37,7 +38,7 @@ NESTED: dict[str, Callable[..., Any]] = {
     "element": _element,
     "size": lambda _, value: len(value),
     "array_contains": _array_contains,
-    "map_keys": lambda _, value: [k for k, _ in _pairs(value)],
-    "map_values": lambda _, value: [v for _, v in _pairs(value)],
+    "map_keys": lambda _, value: [k for k, _ in pairs_of(value)],
+    "map_values": lambda _, value: [v for _, v in pairs_of(value)],
 }
 """By function: the result type and the values of its arguments, none of them NULL."""

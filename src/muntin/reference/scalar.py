@@ -13,10 +13,16 @@ import pyarrow.types as pt
 
 from muntin.core.errors import DataError
 from muntin.plan.exprs import USER, Call, Column, Expr, Literal
+from muntin.reference.arrays import ARRAYS
+from muntin.reference.arrays import SEE_NULL as LISTS
 from muntin.reference.casts import cast
+from muntin.reference.characters import CHARACTERS, OF_KINDS
+from muntin.reference.characters import SEE_NULL as MASKS
+from muntin.reference.encodings import ENCODINGS, HASHES
 from muntin.reference.json_texts import JSON, written
 from muntin.reference.nested import NESTED
 from muntin.reference.spark_names import STRICT as SPARK_NAMES
+from muntin.reference.time_texts import TIME_TEXTS
 from muntin.reference.times import TIMES
 from muntin.reference.values import NAN, Failed, canonical, coerce, compare, is_nan
 
@@ -50,7 +56,7 @@ def _arguments(fn: str, args: tuple[Expr, ...], row: Mapping[str, Any]) -> list[
     values: list[Any] = []
     for arg in args:
         values.append(eval_expr(arg, row))
-        if values[-1] is None and fn not in _SEE_NULL and fn not in ("concat", "struct"):
+        if values[-1] is None and fn not in _SEE_NULL and fn not in ("concat", "struct", *HASHES):
             return [None] * len(args)
     return values
 
@@ -79,10 +85,14 @@ def _apply(call: Call, values: list[Any]) -> Any:
         return {f.name: v for f, v in zip(type_, values, strict=True)}
     if fn == "to_json":
         return None if values[0] is None else written(values[0], call.args[0].type, *values[1:])
+    if fn in HASHES:
+        return HASHES[fn]([a.type for a in call.args], values)
     if fn in _SEE_NULL:
         return coerce(_SEE_NULL[fn](*values), type_)
     if any(v is None for v in values):
         return None
+    if fn in OF_KINDS:
+        return OF_KINDS[fn]([a.type for a in call.args], *values)
     if fn in _TEST:
         return _TEST[fn](compare(*values))
     with localcontext() as exact:
@@ -190,6 +200,8 @@ _SEE_NULL: dict[str, Callable[..., Any]] = {
     "greatest": _extreme(1),
     "least": _extreme(-1),
     "pair": lambda *xs: tuple(canonical(x) for x in xs),
+    **MASKS,
+    **LISTS,
     "concat_ws": lambda by, *xs: None if by is None else by.join(x for x in xs if x is not None),
 }
 
@@ -339,4 +351,8 @@ _STRICT: dict[str, Callable[..., Any]] = {
     **TIMES,
     **NESTED,
     **JSON,
+    **ENCODINGS,
+    **CHARACTERS,
+    **ARRAYS,
+    **TIME_TEXTS,
 }

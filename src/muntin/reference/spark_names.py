@@ -12,13 +12,13 @@ from muntin.reference.values import NAN, Failed, is_nan
 _MOST_DAYS = 3_660_000
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def pattern_of(text: str) -> re.Pattern[str]:
     """A pattern that ends with the end of the text says so by backslash z, which Python calls Z."""
     return re.compile(re.sub(r"\\.", lambda m: "\\Z" if m.group() == "\\z" else m.group(), text))
 
 
 def _extract(_: Any, text: str, pattern: str, group: int) -> str:
-    found = _pattern(pattern).search(text)
+    found = pattern_of(pattern).search(text)
     return "" if found is None else found.group(group) or ""
 
 
@@ -50,6 +50,16 @@ def _log1p(_: Any, x: Any) -> Any:
     return x if is_nan(x) else math.log1p(x) if x > -1 else None
 
 
+def _over(a: float, b: float) -> float:
+    return a / b if b else math.copysign(math.inf, b)
+
+
+def _atanh(_: Any, x: float) -> float:
+    if abs(x) == 1:
+        return math.copysign(math.inf, x)
+    return math.atanh(x) if abs(x) < 1 else NAN
+
+
 def _sinh(_: Any, x: float) -> float:
     try:
         return math.sinh(x)
@@ -63,7 +73,7 @@ def _rint(_: Any, x: float) -> float:
 
 def _split(_: Any, text: str, pattern: str) -> list[str]:
     """The texts between matches."""
-    ends = [m.span() for m in _pattern(pattern).finditer(text)]
+    ends = [m.span() for m in pattern_of(pattern).finditer(text)]
     return [text[a:b] for a, b in zip([0, *(e for _, e in ends)], [*(s for s, _ in ends), len(text)], strict=True)]
 
 
@@ -73,7 +83,7 @@ def _add_days(_: Any, day: int, more: int) -> int:
     return day + more
 
 
-def _signed(type_: Any, value: int) -> int:
+def signed(type_: Any, value: int) -> int:
     """The value of so many bits as a number with a sign."""
     bits = type_.bit_width
     value &= (1 << bits) - 1
@@ -81,15 +91,15 @@ def _signed(type_: Any, value: int) -> int:
 
 
 STRICT: dict[str, Callable[..., Any]] = {
-    "rlike": lambda _, s, p: _pattern(p).search(s) is not None,
+    "rlike": lambda _, s, p: pattern_of(p).search(s) is not None,
     "regexp_extract": _extract,
-    "regexp_replace": lambda _, s, p, by: _pattern(p).sub(lambda m: by, s),
+    "regexp_replace": lambda _, s, p, by: pattern_of(p).sub(lambda m: by, s),
     "reverse": lambda _, s: s[::-1],
     "repeat": lambda _, s, n: s * n,
     "lpad": lambda _, s, n, by: s[:n].rjust(n, by),
     "rpad": lambda _, s, n, by: s[:n].ljust(n, by),
     "split": _split,
-    "array_join": lambda _, texts, by: by.join(t for t in texts if t is not None),
+    "array_join": lambda _, texts, by, *no: by.join(no[0] if t is None else t for t in texts if t is not None or no),
     "octet_length": lambda _, s: len(s.encode()),
     "log1p": _log1p,
     "expm1": _angle(math.expm1),
@@ -109,10 +119,16 @@ STRICT: dict[str, Callable[..., Any]] = {
     "asin": _angle(math.asin),
     "acos": _angle(math.acos),
     "atan": _angle(math.atan),
+    "asinh": _angle(math.asinh),
+    "acosh": _angle(math.acosh),
+    "atanh": _atanh,
+    "cot": _angle(lambda x: _over(math.cos(x), math.sin(x))),
+    "sec": _angle(lambda x: _over(1.0, math.cos(x))),
+    "csc": _angle(lambda x: _over(1.0, math.sin(x))),
     "atan2": _angle(lambda y, x: math.atan2(y + 0.0, x + 0.0)),
-    "bit_and": lambda t, a, b: _signed(t, a & b),
-    "bit_or": lambda t, a, b: _signed(t, a | b),
-    "bit_xor": lambda t, a, b: _signed(t, a ^ b),
+    "bit_and": lambda t, a, b: signed(t, a & b),
+    "bit_or": lambda t, a, b: signed(t, a | b),
+    "bit_xor": lambda t, a, b: signed(t, a ^ b),
     "add_days": _add_days,
     "date_diff": lambda _, end, start: end - start,
     "unix_micros": lambda _, t: t,

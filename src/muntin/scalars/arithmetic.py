@@ -7,7 +7,8 @@ fit, they raise ``pa.ArrowInvalid``, or they give NULL (x / 0, FLOOR of Infinity
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -174,20 +175,34 @@ def _power(args: Sequence[Value], kind: pa.DataType) -> Value:
 # --- round ------------------------------------------------------------------------------------------------------------
 
 
-def _round(args: Sequence[Value], kind: pa.DataType) -> Value:
-    """Half away from zero, at a constant number of digits (default 0)."""
-    digits = _constant(args[1]) if len(args) > 1 else 0
-    if digits is None:
-        return pa.nulls(len(args[0]), kind)
-    value = args[0]
-    if pa.types.is_integer(value.type):
-        return convert(value if digits >= 0 else _round_integers(value, digits), kind)
-    if pa.types.is_decimal(value.type):
-        wide = pc.round(
-            _one_digit_more(value), ndigits=min(digits, value.type.scale), round_mode="half_towards_infinity"
-        )
-        return scale_decimal(wide, kind)
-    return convert(_round_floats(value, digits), kind)
+@dataclass(frozen=True)
+class _Ties:
+    """Where a half goes: Arrow's name, and Python's."""
+
+    name: str
+    rounding: str
+
+
+_AWAY = _Ties("half_towards_infinity", ROUND_HALF_UP)
+_EVEN = _Ties("half_to_even", ROUND_HALF_EVEN)
+
+
+def _rounded(ties: _Ties) -> Callable[[Sequence[Value], pa.DataType], Value]:
+    """At a constant number of digits (default 0)."""
+
+    def run(args: Sequence[Value], kind: pa.DataType) -> Value:
+        digits = _constant(args[1]) if len(args) > 1 else 0
+        if digits is None:
+            return pa.nulls(len(args[0]), kind)
+        value = args[0]
+        if pa.types.is_integer(value.type):
+            return convert(value if digits >= 0 else _round_integers(value, digits, ties), kind)
+        if pa.types.is_decimal(value.type):
+            wide = pc.round(_one_digit_more(value), ndigits=min(digits, value.type.scale), round_mode=ties.name)
+            return scale_decimal(wide, kind)
+        return convert(_round_floats(value, digits, ties), kind)
+
+    return run
 
 
 def _constant(value: Value) -> int | None:
@@ -200,23 +215,25 @@ def _constant(value: Value) -> int | None:
     return values[0] if values else 0
 
 
-def _round_integers(value: pa.Array, digits: int) -> Value:
+def _round_integers(value: pa.Array, digits: int, ties: _Ties) -> Value:
     """NULL where the result does not fit."""
-    unit, top = 10**-digits, 2 ** (value.type.bit_width - 1)
+    unit, top = Decimal(1).scaleb(-digits), 2 ** (value.type.bit_width - 1)
 
     def rounded(v: int) -> int | None:
-        found: int = (abs(v) + unit // 2) // unit * unit * (1 if v > 0 else -1)
+        found = int(Decimal(v).quantize(unit, ties.rounding, _EXACT)) if digits > -60 else 0
         return found if -top <= found < top else None
 
     return by_value(value, value.type, rounded)
 
 
-def _round_floats(value: pa.Array, digits: int) -> pa.Array:
+def _round_floats(value: pa.Array, digits: int, ties: _Ties) -> pa.Array:
     """Spark rounds the shortest decimal text of a double, so 2.675 at 2 digits is 2.68.
 
     Only values close to a tie, or too large to scale exactly, take the slow way through text.
     """
-    rounded = pc.round(value, ndigits=digits, round_mode="half_towards_infinity")
+    if value.type != pa.float64():  # Spark takes a FLOAT as the DOUBLE that it is
+        return pc.cast(_round_floats(pc.cast(value, pa.float64()), digits, ties), value.type)
+    rounded = pc.round(value, ndigits=digits, round_mode=ties.name)
     numbers = value.to_numpy(zero_copy_only=False)
     with np.errstate(all="ignore"):
         scaled = np.abs(numbers.astype(np.float64) * 10.0**digits)
@@ -228,7 +245,7 @@ def _round_floats(value: pa.Array, digits: int) -> pa.Array:
     context = Context(prec=400)
     result = rounded.to_numpy(zero_copy_only=False).copy()
     for i in np.flatnonzero(hard):
-        result[i] = float(Decimal(str(numbers[i])).quantize(unit, ROUND_HALF_UP, context))
+        result[i] = float(Decimal(str(numbers[i])).quantize(unit, ties.rounding, context))
     return pa.array(result, value.type, mask=pc.is_null(value).to_numpy(zero_copy_only=False))
 
 
@@ -241,7 +258,8 @@ TABLE: Mapping[str, Callable[[Sequence[Value], pa.DataType], Value]] = {
     "mod": _mod,
     "neg": _unary(pc.negate_checked),
     "abs": _unary(pc.abs_checked),
-    "round": _round,
+    "round": _rounded(_AWAY),
+    "bround": _rounded(_EVEN),
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
     "sqrt": _double(pc.sqrt),

@@ -20,8 +20,19 @@ from muntin.cql.failures import advice, subject
 from muntin.plan.exprs import USER, Call, Column, Expr, Literal, calls_user_code
 from muntin.plan.failing import NOT_STRICT, may_fail
 from muntin.scalars import arithmetic as maths
+from muntin.scalars import (
+    arrays,
+    bits,
+    characters,
+    encodings,
+    hashes,
+    json_values,
+    nested,
+    spark_names,
+    text,
+    time_texts,
+)
 from muntin.scalars import calendar as times
-from muntin.scalars import json_values, nested, spark_names, text
 from muntin.scalars.cast import cast_value, no_value_is_meant
 from muntin.scalars.cast_rules import Value, convert
 from muntin.scalars.clocks import clock
@@ -343,6 +354,12 @@ TABLE: Mapping[str, Function] = {
     **nested.TABLE,
     **spark_names.TABLE,
     **json_values.TABLE,
+    **hashes.TABLE,
+    **encodings.TABLE,
+    **characters.TABLE,
+    **bits.TABLE,
+    **arrays.TABLE,
+    **time_texts.TABLE,
     "eq": _compare(equal),
     "ne": _compare(lambda a, b: pc.invert(equal(a, b))),
     "lt": _compare(less),

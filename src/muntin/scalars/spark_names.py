@@ -46,7 +46,7 @@ def _rlike(args: Sequence[Value], kind: pa.DataType) -> Value:
 
 
 @lru_cache(maxsize=1024)
-def _marked(pattern: str, group: int) -> str:
+def marked(pattern: str, group: int) -> str:
     """The pattern with its ``group`` named g (0: the whole), and no other captured: RE2 gives what has a name."""
     parts, opened = [], 0
     for found in re.finditer(r"\\.|\[(?:\\.|[^\]])*\]|\(\?:|.", pattern, re.DOTALL):
@@ -59,7 +59,7 @@ def _marked(pattern: str, group: int) -> str:
 def _extracted(args: Sequence[Value], kind: pa.DataType) -> Value:
     """The group of the first match; the empty text where there is none."""
     text = _texts(args[0])
-    found = pc.extract_regex(text, pattern=_marked(_plain(args[1]), _whole(args[2])))
+    found = pc.extract_regex(text, pattern=marked(_plain(args[1]), _whole(args[2])))
     group = pc.coalesce(pc.struct_field(found, 0), pa.scalar("", pa.string()))
     return pc.if_else(pc.is_valid(text), group, pa.scalar(None, pa.string()))
 
@@ -86,11 +86,13 @@ def _instr(args: Sequence[Value], kind: pa.DataType) -> Value:
 
 
 def _joined(args: Sequence[Value], kind: pa.DataType) -> Value:
-    """The texts of each array that are there, with the second argument between them."""
+    """The texts of each array with the second argument between them; the third for NULL, which is else left out."""
     given = args[0] if isinstance(args[0], pa.Array) else pa.repeat(args[0], 1)
     value = plain_list(given)
     place, row = inside(*bounds(value))
     parts = value.values.take(pa.array(place))
+    if len(args) > 2:
+        parts = pc.fill_null(_texts(parts), _plain(args[2]))
     there = parts.is_valid().to_numpy(zero_copy_only=False)
     sizes = np.bincount(row[there], minlength=len(value))
     offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
@@ -178,6 +180,12 @@ TABLE: Mapping[str, Function] = {
     "asin": _of_doubles(np.arcsin),
     "acos": _of_doubles(np.arccos),
     "atan": _of_doubles(np.arctan),
+    "asinh": _of_doubles(np.arcsinh),
+    "acosh": _of_doubles(np.arccosh),
+    "atanh": _of_doubles(np.arctanh),
+    "cot": _of_doubles(lambda x: 1.0 / np.tan(x)),
+    "sec": _of_doubles(lambda x: 1.0 / np.cos(x)),
+    "csc": _of_doubles(lambda x: 1.0 / np.sin(x)),
     "atan2": _of_doubles(lambda y, x: np.arctan2(y + 0.0, x + 0.0)),
     "bit_and": _bits(pc.bit_wise_and),
     "bit_or": _bits(pc.bit_wise_or),

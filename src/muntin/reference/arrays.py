@@ -1,0 +1,104 @@
+"""Arrays and maps, one row at a time: arrays are lists, maps lists of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import Any
+
+from muntin.reference.nested import pairs_of
+from muntin.reference.values import Failed, canonical, compare, from_outside
+
+_MOST = 10_000_000
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b if a is None or b is None else compare(a, b) == 0
+
+
+def _has(values: list[Any], v: Any) -> bool:
+    return any(_same(v, w) for w in values)
+
+
+def _distinct(_: Any, values: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for v in values:
+        if not _has(found, v):
+            found.append(v)
+    return found
+
+
+def _overlap(_: Any, a: list[Any], b: list[Any]) -> bool | None:
+    if any(v is not None and _has(b, v) for v in a):
+        return True
+    return None if a and b and (None in a or None in b) else False
+
+
+def _extreme(sign: int) -> Callable[..., Any]:
+    def run(kind: Any, values: list[Any]) -> Any:
+        best = None
+        for v in values:
+            if v is not None and (best is None or compare(v, best) * sign > 0):
+                best = v
+        return from_outside(best, kind)
+
+    return run
+
+
+def _sorted(_: Any, values: list[Any], up: bool, nulls_first: bool) -> list[Any]:
+    there = sorted((v for v in values if v is not None), key=cmp_to_key(compare), reverse=not up)
+    gone = [None] * (len(values) - len(there))
+    return gone + there if nulls_first else there + gone
+
+
+def _slice(_: Any, values: list[Any], start: int, size: int) -> list[Any]:
+    if start == 0 or size < 0:
+        raise Failed(start)
+    first = start - 1 if start > 0 else len(values) + start
+    return values[first : first + size] if first >= 0 else []
+
+
+def _flatten(_: Any, values: list[Any]) -> list[Any] | None:
+    return None if None in values else [v for part in values for v in part]
+
+
+def _sequence(_: Any, start: int, stop: int, *step: int) -> list[int]:
+    by = step[0] if step else 1 if start <= stop else -1
+    if start != stop and (by == 0 or (stop - start) * by < 0):
+        raise Failed(by)
+    if by and (stop - start) // by >= _MOST:
+        raise Failed(stop)
+    return list(range(start, stop + (1 if by > 0 else -1), by)) if by else [start]
+
+
+def _map(_: Any, keys: list[Any], values: list[Any]) -> list[tuple[Any, Any]]:
+    if len(keys) != len(values) or None in keys or len(_distinct(None, keys)) < len(keys):
+        raise Failed(keys)
+    return [(canonical(k), v) for k, v in zip(keys, values, strict=True)]
+
+
+ARRAYS: dict[str, Callable[..., Any]] = {
+    "array_concat": lambda _, *parts: [v for part in parts for v in part],
+    "array_distinct": _distinct,
+    "array_except": lambda _, a, b: [v for v in _distinct(None, a) if not _has(b, v)],
+    "array_intersect": lambda _, a, b: [v for v in _distinct(None, a) if _has(b, v)],
+    "arrays_overlap": _overlap,
+    "array_max": _extreme(1),
+    "array_min": _extreme(-1),
+    "sort_array": _sorted,
+    "array_position": lambda _, values, v: next((i for i, w in enumerate(values, 1) if _same(v, w)), 0),
+    "array_remove": lambda _, values, v: [w for w in values if not _same(v, w)],
+    "array_compact": lambda _, values: [v for v in values if v is not None],
+    "array_reverse": lambda _, values: values[::-1],
+    "slice": _slice,
+    "flatten": _flatten,
+    "sequence": _sequence,
+    "map_from_arrays": _map,
+    "map_entries": lambda _, m: [{"key": k, "value": v} for k, v in pairs_of(m)],
+}
+"""By function: the result type and the values of its arguments, none of them NULL."""
+
+SEE_NULL: dict[str, Callable[..., Any]] = {
+    "array": lambda *values: list(values),
+    "array_repeat": lambda v, n: None if n is None else [v] * max(n, 0),
+}
