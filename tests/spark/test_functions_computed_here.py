@@ -5,18 +5,21 @@ Over the drawn values of ``test_scalars_everywhere``. Spark is asked once, in UT
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from conftest_spark import Feed, events
 from test_scalars_everywhere import FAILED, ROWS, SCHEMA, Tried, bound, differences, frame, in_python, or_failed, plain
 
+import muntin
 from muntin.cql.types import to_spark
 from muntin.plan.exprs import OURS, Call, Expr
 from muntin.reference import eval_expr
 from muntin.reference.values import from_outside
 from muntin.scalars.evaluate import evaluate
+from muntin.session import Session
 
 __all__ = ["frame"]  # the fixture
 
@@ -180,3 +183,18 @@ def test_spark_answers_so_too(spark: Any, frame: Any) -> None:
             wanted = [v if ok else FAILED for v, ok in zip(plain(values, e.type), there, strict=True)]
             problems += differences(text, {"evaluator": in_python(e, batch), "Spark": wanted})
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.spark
+def test_packers_and_levels_compute_them(spark: Any, feed: Callable[[str], Feed]) -> None:
+    text = (
+        "SELECT md5(hex(v)) AS m, COUNT(*) AS n, MAX(array_max(array(v, 7L))) AS a, array_sort(array(COUNT(*), 3L)) "
+        "AS t, MIN(to_timestamp(concat('2024-01-', lpad(CAST(v % 28 + 1 AS STRING), 2, '0')), 'yyyy-MM-dd')) AS d "
+        "FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] WHERE xxhash64(v) % 3 = 0 GROUP BY md5(hex(v))"
+    )
+    source = feed("s").put(events(0, 0, 30, 120))
+    session = Session(spark, shards=2, partitions=2)
+    session.stream("s", source.replay(), slack="2 seconds")
+    wanted = muntin.query(text, s=(source.replay().toArrow(), "ts"))
+    found = session.sql(text, name="q").to_df().toArrow()
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, wanted.to_pylist())) and len(found) > 20

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from muntin.cql.coerce import coerce
+from muntin.cql.formats import FormatPiece, format_pieces
 from muntin.cql.operators import TypeClash, arithmetic, choose, compare, describe, text_of
 from muntin.cql.regexes import Regex, regex
 from muntin.cql.takes import double, number, plain_count, plain_text, string, whole
@@ -157,92 +157,35 @@ def _format_number(args: Sequence[Expr]) -> Expr:
     return Call("format_number", (_printed("FORMAT_NUMBER", args[0]), Literal(digits, _INT)), _STRING)
 
 
-_PIECE = re.compile(
-    r"%%|%(?P<flags>[-0,]*)(?P<width>[1-9]\d*)?(?:\.(?P<digits>\d+))?(?P<kind>[sdfxX])|(?P<odd>%)|[^%]+"
-)
-_FORMATS = (
-    "formats are %s, %d, %x, %X, %f and %.2f, with a width, with - (left), 0 (zeros before) or a comma (thousands, %d)"
-    ", and %% for the character"
-)
-
-
 def _format_string(args: Sequence[Expr]) -> Expr:
     """format_string('%s has %05d of %.2f', ...): NULL is written null."""
-    values, parts = list(args[1:]), list[Expr]()
-    for piece in _PIECE.finditer(plain_text("FORMAT_STRING", args[0], "a plain format")):
-        if piece["odd"]:
-            raise TypeClash(f"there is no {piece.string[piece.start() : piece.start() + 3]!r} here: {_FORMATS}")
-        if not piece["kind"]:
-            parts.append(Literal(piece[0].replace("%%", "%"), _STRING))
-            continue
-        if not values:
-            raise TypeClash(f"FORMAT_STRING has no value for {piece[0]}")
-        parts.append(_formatted(piece, values.pop(0)))
-    return Call("concat", tuple(parts) or (Literal("", _STRING),), _STRING)
+    text = plain_text("FORMAT_STRING", args[0], "a plain format")
+    pieces, values = [p for p in format_pieces(text) if p.kind], args[1:]
+    if len(pieces) > len(values):
+        raise TypeClash(f"FORMAT_STRING has no value for {pieces[len(values)].text}")
+    given = [_formatted(p, e) for p, e in zip(pieces, values, strict=False)]
+    return Call("format_string", (Literal(text, _STRING), *given), _STRING)
 
 
-def _formatted(piece: re.Match[str], e: Expr) -> Expr:
-    kind, flags, digits = piece["kind"], piece["flags"], piece["digits"]
-    if (digits is not None and kind != "f") or ("," in flags and kind not in "df") or ("0" in flags and kind == "s"):
-        raise TypeClash(f"{piece[0]} is no format here: {_FORMATS}")
-    if "-" in flags and "0" in flags:
-        raise TypeClash(f"{piece[0]} pads left and right")
-    width = int(piece["width"] or 0)
-    null = "NULL" if kind == "X" else "null" if digits is None else "null"[: int(digits)]
-    match kind:
-        case "s":
-            text = _plain_text(e)
+def _formatted(piece: FormatPiece, e: Expr) -> Expr:
+    t = e.type
+    match piece.kind:
         case "d":
-            x = whole("FORMAT_STRING with %d", e, _BIGINT)
-            text = Call("format_number", (x, Literal(0, _INT)), _STRING) if "," in flags else coerce(x, _STRING)
+            return whole("FORMAT_STRING with %d", e, _BIGINT)
         case "f":
             x = number("FORMAT_STRING with %f", e)
             if not pa.types.is_floating(x.type):
-                raise TypeClash(f"{piece[0]} takes a DOUBLE, not {describe(e)}: CAST it")
-            if "," in flags:
-                raise TypeClash(f"{piece[0]} is not here: FORMAT_NUMBER(x, 2) puts commas between thousands")
-            text = Call("fixed", (coerce(x, _DOUBLE), Literal(6 if digits is None else int(digits), _INT)), _STRING)
+                raise TypeClash(f"{piece.text} takes a DOUBLE, not {describe(e)}: CAST it")
+            return coerce(x, _DOUBLE)
+        case "s":
+            plain = pa.types.is_integer(t) or pa.types.is_floating(t) or family(t) in ("string", "boolean", "null")
+            if not plain:
+                raise TypeClash(f"%s takes a STRING, a whole number, a DOUBLE or a BOOLEAN, not {describe(e)}: CAST it")
+            return text_of(e)
         case _:
-            text = _hexadecimal(e, kind == "X")
-    if "0" in flags:
-        text = _zeros_before(text, width)
-    shown: Expr = Call("coalesce", (text, Literal(null, _STRING)), _STRING)
-    return _padded(shown, width, "rpad" if "-" in flags else "lpad", " ")
-
-
-def _plain_text(e: Expr) -> Expr:
-    if family(e.type) not in ("string", "boolean", "null") and not (
-        pa.types.is_integer(e.type) or pa.types.is_floating(e.type)
-    ):
-        raise TypeClash(f"%s takes a STRING, a whole number, a DOUBLE or a BOOLEAN, not {describe(e)}: CAST it")
-    return text_of(e)
-
-
-def _hexadecimal(e: Expr, upper: bool) -> Expr:
-    if not pa.types.is_integer(e.type):
-        raise TypeClash(f"%x takes a whole number, not {describe(e)}")
-    wide = coerce(e, _BIGINT)
-    if e.type.bit_width < 64:
-        wide = Call("bit_and", (wide, Literal(2**e.type.bit_width - 1, _BIGINT)), _BIGINT)
-    text = Call("hex", (wide,), _STRING)
-    return text if upper else Call("lower", (text,), _STRING)
-
-
-def _zeros_before(text: Expr, width: int) -> Expr:
-    """Between the sign and the digits; not before NaN and Infinity."""
-    minus = Call("like", (text, Literal("-%", _STRING)), _BOOL)
-    bare = Call("substring", (text, Literal(2, _INT)), _STRING)
-    signed = Call("concat", (Literal("-", _STRING), _padded(bare, width - 1, "lpad", "0")), _STRING)
-    odd = Call("or", tuple(Call("like", (text, Literal(w, _STRING)), _BOOL) for w in ("%N%", "%I%")), _BOOL)
-    return choose([(odd, text), (minus, signed)], _padded(text, width, "lpad", "0"))
-
-
-def _padded(text: Expr, width: int, pad: str, by: str) -> Expr:
-    """At least so many characters."""
-    if width <= 1 and pad != "lpad":
-        return text
-    short = compare("lt", Call("length", (text,), _INT), Literal(width, _INT))
-    return choose([(short, Call(pad, (text, Literal(width, _INT), Literal(by, _STRING)), _STRING))], text)
+            if not pa.types.is_integer(t):
+                raise TypeClash(f"%x takes a whole number, not {describe(e)}")
+            return e
 
 
 def _typeof(args: Sequence[Expr]) -> Expr:

@@ -93,8 +93,7 @@ def _conv(args: Sequence[Expr]) -> Expr:
     given, wanted = (plain_count("CONV", a, -(2**31), 2**31 - 1) for a in args[1:])
     if not (2 <= given <= 36 and 2 <= abs(wanted) <= 36):
         return Literal(None, _STRING)
-    some = Call("nullif", (Call("trim", (text,), _STRING), Literal("", _STRING)), _STRING)
-    return Call("conv", (some, Literal(given, _INT), Literal(wanted, _INT)), _STRING)
+    return Call("conv", (text, Literal(given, _INT), Literal(wanted, _INT)), _STRING)
 
 
 TABLE: dict[str, tuple[int, int, Builder]] = {

@@ -24,7 +24,9 @@ def parsed(name: str, e: Expr, pattern: Expr, kind: pa.DataType, trying: bool = 
     """A text by a pattern as a time of ``kind``; without an offset in the text it is what the clock of the query shows.
     ``trying``: NULL for what is none."""
     text = plain_text(name, pattern, "a plain pattern, as 'yyyy-MM-dd HH:mm',")
-    made = TIMESTAMP if time_pattern(name, text).zoned else TIMESTAMP_NTZ
+    made = TIMESTAMP_NTZ if kind == TIMESTAMP_NTZ else TIMESTAMP
+    if time_pattern(name, text).zoned and made == TIMESTAMP_NTZ:
+        raise TypeClash(f"{name} takes no offset of a zone: write TO_TIMESTAMP")
     call: Expr = Call("parse_time", (string(name, e), Literal(text, _STRING)), made)
     return coerce(Call("try", (call,), made) if trying else call, kind)
 
@@ -55,9 +57,8 @@ def _make(name: str, kind: pa.DataType, trying: bool = False) -> Builder:
 
     def build(args: Sequence[Expr]) -> Expr:
         parts = [whole(name, a, _INT) for a in args[:5]]
-        exact = coerce(number(name, args[5]), pa.decimal128(16, 6))
-        micros = coerce(arithmetic("mul", exact, Literal(1_000_000, _INT)), _BIGINT)
-        made: Expr = Call("make_timestamp", (*parts, micros), TIMESTAMP_NTZ)
+        seconds = coerce(number(name, args[5]), pa.decimal128(16, 6))
+        made: Expr = Call("make_timestamp", (*parts, seconds), TIMESTAMP_NTZ)
         if trying:
             made = Call("try", (made,), TIMESTAMP_NTZ)
         if len(args) < 7:

@@ -22,7 +22,8 @@ _INFIX = {
 }  # fmt: skip
 _PARTS = ("field", "element", "map_keys", "map_values")
 _TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod",
-           "url_decode": "try_url_decode", "parse_time": "try_to_timestamp"}  # fmt: skip
+           "url_decode": "try_url_decode", "parse_time": "try_to_timestamp",
+           "make_timestamp": "try_make_timestamp_ntz"}  # fmt: skip
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
@@ -148,11 +149,11 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
             name = "sort_array" if texts[1] == texts[2] else "array_sort"
             return f"{name}({texts[0]}{', FALSE' if texts[1] == 'FALSE' else ''})"
         case "parse_time":
-            return f"{'to_timestamp_ntz' if t.tz is None else 'to_timestamp'}({', '.join(texts)})"
+            return f"{'to_timestamp_ntz' if t.tz is None else 'to_timestamp'}({', '.join(texts[:2])})"
         case "make_timestamp":
-            return f"make_timestamp_ntz({', '.join(texts[:5])}, ({texts[5]} / CAST('1000000' AS DECIMAL(7, 0))))"
-        case "fixed":
-            return f"format_string('%.{texts[1]}f', {texts[0]})"
+            return f"make_timestamp_ntz({', '.join(texts)})"
+        case "encode" | "decode":
+            return f"{fn}({texts[0]}, 'UTF-8')"
         case "cast":
             return f"CAST({texts[0]} AS {to_spark(t)})"
         case "at_time_zone":

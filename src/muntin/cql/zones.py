@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
 
+from muntin.cql.time_patterns import time_pattern
 from muntin.cql.types import TIMESTAMP_NTZ, family
 from muntin.plan.exprs import Agg, Call, Column, Expr, Literal
 from muntin.plan.nodes import Node
@@ -64,6 +65,8 @@ def _in_zone(e: Expr, zone: Literal) -> Expr:
             return replace(call, args=(unit, x, zone))
         case Call("add_months", (x, months)) if _zoned(x.type):
             return replace(call, args=(x, months, zone))
+        case Call("parse_time", (x, Literal(str(pattern)) as by), kind) if _zoned(kind):
+            return call if time_pattern("", pattern).zoned else replace(call, args=(x, by, zone))
         case Call("from_json", (x,), kind) if _has_zoned(kind):
             return replace(call, args=(x, zone))
         case Call("to_json", (x,)) if _has_zoned(x.type):

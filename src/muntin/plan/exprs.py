@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 OURS: frozenset[str] = frozenset(
-    # parse_time(text, pattern): a timestamp with zone where the pattern has an offset; make_date(year, month, day);
-    # make_timestamp(year, month, day, hour, minute, microseconds)
+    # parse_time(text, pattern), which may name a zone as its last argument, as ``cast`` does; make_date(year, month,
+    # day); make_timestamp(year, month, day, hour, minute, seconds)
     ["parse_time", "make_date", "make_timestamp"]
     # texts of JSON: get_json_object(text, path); from_json(text) as a value of the call's type and to_json(value),
     # which may name a zone as their last argument, as ``cast`` does
@@ -27,8 +27,8 @@ OURS: frozenset[str] = frozenset(
     + ["initcap", "translate", "mask", "substring_index", "levenshtein", "soundex", "ascii", "chr", "luhn_check"]
     # regexp_...(s, pattern), patterns in the form of ``cql.regexes``; regexp_extract_all(s, pattern, group)
     + ["regexp_count", "regexp_substr", "regexp_instr", "regexp_extract_all"]
-    # numbers as texts: format_number(x, digits) with commas, fixed(x, digits) without and rounded half away from zero
-    + ["format_number", "fixed"]
+    # numbers as texts: format_number(x, digits) with commas; format_string(format, x, ...), NULL too
+    + ["format_number", "format_string"]
     # bits: shifts take the lowest bits of their second argument; bit_get(x, place)
     + ["shiftleft", "shiftright", "shiftrightunsigned", "bit_count", "bit_get"]
     # numbers: bround rounds half to even; width_bucket(x, low, high, n)

@@ -14,7 +14,8 @@ _T = pa.types
 
 NOT_STRICT = frozenset(
     ["and", "or", "is_null", "is_not_null", "eq_null_safe", "case", "only", "coalesce", "nullif", "greatest", "least"]
-    + ["in", "pair", "row", "struct", "try", "concat_ws", "mask", "hash", "xxhash64", "array", "array_repeat"]
+    + ["in", "pair", "row", "struct", "try", "concat_ws", "mask"]
+    + ["hash", "xxhash64", "array", "array_repeat", "format_string"]
 )
 """Functions that can have a value where an argument is NULL. The others are NULL there, and look at their arguments
 from left to right until one is."""

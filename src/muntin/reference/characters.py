@@ -106,6 +106,40 @@ def _fixed(_: Any, x: Any, digits: int) -> str:
                                                                               ROUND_HALF_UP), "f")  # fmt: skip
 
 
+def _format(kinds: list[Any], text: str, *values: Any) -> str:
+    """As printf, but for what Java writes in its own way: NULL, doubles, negative numbers in hexadecimal."""
+    given = iter(zip(kinds[1:], values, strict=True))
+
+    def one(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        flags, width, digits, kind = found.groups()
+        t, v = next(given)
+        shown = _shown(t, v, kind, 6 if digits is None else int(digits), "," in flags)
+        size = int(width or 0)
+        if v is None:
+            shown = ("NULL" if kind == "X" else "null")[: None if digits is None else int(digits)]
+        elif "0" in flags and shown.lstrip("-")[0] not in "NI":
+            shown = "-" * (shown[0] == "-") + shown.lstrip("-").rjust(size - (shown[0] == "-"), "0")
+        return shown.ljust(size) if "-" in flags else shown.rjust(size)
+
+    return re.sub(r"%%|%([-0,]*)([1-9]\d*)?(?:\.(\d+))?([sdfxX])", one, text)
+
+
+def _shown(t: Any, v: Any, kind: str, digits: int, commas: bool) -> str:
+    if v is None:
+        return ""
+    match kind:
+        case "d":
+            return f"{v:,}" if commas else str(v)
+        case "f":
+            return _fixed(None, v, digits)
+        case "s":
+            return str(v)
+        case _:
+            return format(v & (2**t.bit_width - 1), kind)
+
+
 def _bround(_: Any, x: Any, digits: int) -> Any:
     if isinstance(x, float) and not math.isfinite(x):
         return x
@@ -150,7 +184,6 @@ CHARACTERS: dict[str, Callable[..., Any]] = {
     "regexp_instr": _instr,
     "regexp_extract_all": lambda _, s, p, g: [m.group(g) or "" for m in pattern_of(p).finditer(s)],
     "format_number": _format_number,
-    "fixed": _fixed,
     "bround": _bround,
     "shiftleft": lambda t, x, n: signed(t, x << (n % t.bit_width)),
     "shiftright": lambda t, x, n: x >> (n % t.bit_width),
@@ -165,5 +198,5 @@ SEE_NULL: dict[str, Callable[..., Any]] = {
     "mask": lambda text, *by: None if text is None else _mask(None, text, *by),
 }
 
-OF_KINDS: dict[str, Callable[..., Any]] = {"bit_get": _bit_get}
-"""As ``CHARACTERS``, with the types of the arguments for the result's."""
+OF_KINDS: dict[str, Callable[..., Any]] = {"bit_get": _bit_get, "format_string": _format}
+"""As ``CHARACTERS``, with the types of the arguments for the result's; ``format_string`` sees NULL."""

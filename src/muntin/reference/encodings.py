@@ -71,7 +71,10 @@ def _url_decode(_: Any, text: str) -> str:
     return data.decode(errors="replace")
 
 
-def _conv(_: Any, text: str, given: int, wanted: int) -> str:
+def _conv(_: Any, text: str, given: int, wanted: int) -> str | None:
+    text = text.strip(" ")
+    if not text:
+        return None
     minus, number = text[0] == "-", 0
     for c in text[minus:]:
         digit = _DIGITS.find(c.upper()) if c.isascii() else -1

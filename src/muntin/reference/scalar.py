@@ -56,7 +56,7 @@ def _arguments(fn: str, args: tuple[Expr, ...], row: Mapping[str, Any]) -> list[
     values: list[Any] = []
     for arg in args:
         values.append(eval_expr(arg, row))
-        if values[-1] is None and fn not in _SEE_NULL and fn not in ("concat", "struct", *HASHES):
+        if values[-1] is None and fn not in _SEE_NULL and fn not in ("concat", "struct", "format_string", *HASHES):
             return [None] * len(args)
     return values
 
@@ -87,6 +87,8 @@ def _apply(call: Call, values: list[Any]) -> Any:
         return None if values[0] is None else written(values[0], call.args[0].type, *values[1:])
     if fn in HASHES:
         return HASHES[fn]([a.type for a in call.args], values)
+    if fn == "format_string":
+        return OF_KINDS[fn]([a.type for a in call.args], *values)
     if fn in _SEE_NULL:
         return coerce(_SEE_NULL[fn](*values), type_)
     if any(v is None for v in values):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
+from muntin.reference.clocks import instant
 from muntin.reference.values import Failed
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -54,7 +56,7 @@ def _one(c: str, size: int) -> str:
             return r"\d\d" if size == 2 else r"\d{1,18}"
 
 
-def _parsed(_: Any, text: str, pattern: str) -> int:
+def _parsed(_: Any, text: str, pattern: str, zone: str | None = None) -> int:
     found = _expression(pattern).fullmatch(text)
     if found is None:
         raise Failed(text)
@@ -69,7 +71,8 @@ def _parsed(_: Any, text: str, pattern: str) -> int:
     seconds = _seconds(parts)
     micros = int((parts.get("S", "") + "000000")[:6])
     offset = next((parts[c] for c in "XxZ" if c in parts), "Z")
-    return ((days * 86_400 + seconds) - _offset(offset)) * 1_000_000 + micros
+    at = ((days * 86_400 + seconds) - _offset(offset)) * 1_000_000 + micros
+    return at if zone is None else instant(at, zone)
 
 
 def _seconds(parts: dict[str, str]) -> int:
@@ -106,7 +109,8 @@ def _day(year: int, month: int, day: int) -> int:
         raise Failed(f"{year}-{month}-{day}") from None
 
 
-def _timestamp(_: Any, year: int, month: int, day: int, hour: int, minute: int, micros: int) -> int:
+def _timestamp(_: Any, year: int, month: int, day: int, hour: int, minute: int, seconds: Decimal) -> int:
+    micros = int(seconds * 1_000_000)
     if not (0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= 60_000_000):
         raise Failed(f"{hour}:{minute}")
     return ((_day(year, month, day) * 24 + hour) * 60 + minute) * 60_000_000 + micros

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.cql.formats import FormatPiece, format_pieces
 from muntin.cql.regexes import python_of
 from muntin.kernels.text_distances import levenshtein, soundex
 from muntin.scalars.buffers import (
@@ -28,8 +29,10 @@ from muntin.scalars.buffers import (
     spread_by_point,
     text_column,
 )
+from muntin.scalars.cast import cast_value
 from muntin.scalars.cast_rules import Value, by_value, convert
 from muntin.scalars.clocks import constant
+from muntin.scalars.encodings import hexadecimal
 from muntin.scalars.nested import inside
 from muntin.scalars.spark_names import marked
 
@@ -202,19 +205,46 @@ def grouped(x: float | int | Decimal, digits: int) -> str:
     return f"{minus}{exact.copy_abs().quantize(unit, ROUND_HALF_EVEN, Context(prec=800)):,f}"
 
 
-def _fixed(args: Sequence[Value], kind: pa.DataType) -> Value:
-    """So many digits behind the point, half away from zero by the shortest text of a double (``Formatter``'s ``%.2f``);
-    once for each distinct number in Python."""
-    digits = constant(args[1]) or 0
-    return by_value(columns(args[:1])[0], kind, lambda x: fixed(x, digits))
-
-
 def fixed(x: float | Decimal, digits: int) -> str:
     """A number with so many digits behind the point."""
     exact = Decimal(repr(x) if isinstance(x, float) else x)
     if exact.is_nan() or exact.is_infinite():
         return "NaN" if exact.is_nan() else "-Infinity" if exact < 0 else "Infinity"
     return format(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, Context(prec=800)), "f")
+
+
+def _format_string(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """The pieces of the format side by side. Doubles are written once a distinct one in Python, all else by Arrow."""
+    given = iter(columns(args[1:]))
+    parts = [_piece(p, next(given)) if p.kind else p.text for p in format_pieces(constant(args[0]) or "")]
+    rows = max((len(a) for a in args if isinstance(a, pa.Array)), default=1)
+    return pc.binary_join_element_wise(pa.repeat("", rows), *parts, "")
+
+
+def _piece(piece: FormatPiece, value: pa.Array) -> pa.Array:
+    match piece.kind:
+        case "d" if "," in piece.flags:
+            text = by_value(value, pa.string(), lambda x: f"{x:,}")
+        case "f":
+            text = by_value(value, pa.string(), lambda x: fixed(x, 6 if piece.digits is None else piece.digits))
+        case "x" | "X":
+            text = hexadecimal(value)
+            text = text if piece.kind == "X" else pc.ascii_lower(text)
+        case _:
+            text = cast_value(value, pa.string())
+    if "0" in piece.flags:
+        text = _zeros_before(text, piece.width)
+    null = "NULL" if piece.kind == "X" else "null" if piece.digits is None else "null"[: piece.digits]
+    pad = pc.utf8_rpad if "-" in piece.flags else pc.utf8_lpad
+    return pad(pc.fill_null(text, null), width=piece.width, padding=" ")
+
+
+def _zeros_before(text: pa.Array, width: int) -> pa.Array:
+    """Between the sign and the digits; not before NaN and Infinity."""
+    body = pc.utf8_ltrim(text, characters="-")
+    signed = pc.binary_join_element_wise("-", pc.utf8_lpad(body, width=max(width - 1, 0), padding="0"), "")
+    padded = pc.if_else(pc.starts_with(text, "-"), signed, pc.utf8_lpad(body, width=width, padding="0"))
+    return pc.if_else(pc.match_substring_regex(body, "^[NI]"), text, padded)
 
 
 TABLE: Mapping[str, Function] = {
@@ -232,5 +262,5 @@ TABLE: Mapping[str, Function] = {
     "regexp_instr": _regexp_instr,
     "regexp_extract_all": _regexp_extract_all,
     "format_number": _format_number,
-    "fixed": _fixed,
+    "format_string": _format_string,
 }

@@ -67,11 +67,17 @@ def _hex(args: Sequence[Value], kind: pa.DataType) -> Value:
     """Two digits a byte; of a whole number its 64 bits, without zeros before them."""
     (value,) = columns(args)
     if pa.types.is_integer(value.type):
-        words = _words(value)
-        return _without_zeros(_HEX[np.stack([words >> 4, words & 15], axis=2).reshape(len(words), -1)], value, kind)
+        return hexadecimal(convert(value, pa.int64()))
     value = bytes_column(value)
     data, starts = raw(value)
     return packed(_HEX[np.stack([data >> 4, data & 15], axis=1)].ravel(), 2 * starts, kind, nulls(value))
+
+
+def hexadecimal(value: pa.Array) -> pa.Array:
+    """Whole numbers as the digits of as many bits as their type has, without zeros before them."""
+    words = _words(value)[:, 8 - value.type.bit_width // 8 :]
+    digits = _HEX[np.stack([words >> 4, words & 15], axis=2).reshape(len(words), -1)]
+    return _without_zeros(digits, value, pa.string())
 
 
 def _bin(args: Sequence[Value], kind: pa.DataType) -> Value:
@@ -216,11 +222,11 @@ def _url_decode(args: Sequence[Value], kind: pa.DataType) -> Value:
 
 
 def _conv(args: Sequence[Value], kind: pa.DataType) -> Value:
-    """A number in one base in another; NULL where it has more than 64 bits.
+    """A number in one base in another; NULL of an empty text, and where it has more than 64 bits.
 
     Digits up to the first that the base does not have, a minus before them.
     """
-    texts, given, wanted = text_column(args[0]), constant(args[1]) or 10, constant(args[2]) or 10
+    texts, given, wanted = _trimmed(args[0]), constant(args[1]) or 10, constant(args[2]) or 10
     data, starts = raw(texts)
     minus = np.append(data, 0)[starts[:-1]] == ord("-")
     minus &= np.diff(starts) > 0
@@ -232,7 +238,16 @@ def _conv(args: Sequence[Value], kind: pa.DataType) -> Value:
         minus |= signed < 0
         signed = np.where(signed < 0, -signed, signed)
     made = _in_base(signed.view(np.uint64), abs(wanted), minus & (wanted < 0))
-    return packed(*made, kind, nulls(texts) | over)
+    return packed(*made, kind, nulls(texts) | over | (np.diff(starts) == 0))
+
+
+def _trimmed(value: Value) -> pa.Array:
+    return pc.utf8_trim(text_column(value), characters=" ")
+
+
+def no_digits(args: Sequence[Value]) -> Value:
+    """Where NULL is the answer of ``conv`` itself."""
+    return pc.equal(_trimmed(args[0]), "")
 
 
 def _number(digits: Bytes, low: Ints, high: Ints, base: int) -> tuple[Longs, Bools]:

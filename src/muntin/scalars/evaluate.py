@@ -147,6 +147,7 @@ def _without_value(call: Call, args: Sequence[Value], value: pa.Array) -> NDArra
     for a in args:
         bad = pc.and_(bad, a.is_valid() if isinstance(a, pa.Array) else pa.scalar(a.is_valid))
     meant = no_value_is_meant(args[0], call.type) if call.fn == "cast" else None
+    meant = encodings.no_digits(args) if call.fn == "conv" else meant
     if meant is not None:
         bad = pc.and_(bad, pc.invert(pc.fill_null(meant, False)))
     found: NDArray[np.bool_] = np.asarray(bad.to_numpy(zero_copy_only=False), np.bool_)
@@ -154,7 +155,7 @@ def _without_value(call: Call, args: Sequence[Value], value: pa.Array) -> NDArra
 
 
 def _no_value(call: Call, args: Sequence[Value], row: int) -> DataError:
-    named = args[:1] if call.fn == "cast" else args
+    named = args[: {"cast": 1, "parse_time": 2}.get(call.fn)]  # without the zone
     values = [a if isinstance(a, pa.Scalar) else a[row] for a in named]
     return DataError(f"{subject(call)}{', '.join(map(_shown, values))}{advice(call)}")
 

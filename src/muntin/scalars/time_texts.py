@@ -6,6 +6,7 @@ What is no time is NULL here. Fields that a pattern does not have are those of 1
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,8 @@ import pyarrow.compute as pc
 
 from muntin.cql.time_patterns import MONTHS, time_pattern
 from muntin.scalars.buffers import Bools, Ints, columns, nulls, text_column
-from muntin.scalars.cast_rules import Value
-from muntin.scalars.clocks import constant
+from muntin.scalars.cast_rules import Value, convert
+from muntin.scalars.clocks import clock, constant
 
 Function = Callable[[Sequence[Value], pa.DataType], Value]
 
@@ -33,13 +34,15 @@ def _parsed(args: Sequence[Value], kind: pa.DataType) -> Value:
     parts = {name: pc.struct_field(found, name) for name in made.fields}
     numbers = {n: _number(p) for n, p in parts.items() if n not in ("month_name", "half", "offset", "fraction")}
     years, months = _year(numbers, len(text)), _month(numbers, parts, len(text))
-    clock, bad_clock = _clock(numbers, parts, len(text))
+    time_of_day, bad_clock = _clock(numbers, parts, len(text))
     days, bad_day = _days(years, months, numbers.get("day", np.ones(len(text), np.int64)))
-    at = days * _DAY + clock
+    at = days * _DAY + time_of_day
     wrong |= bad_clock | bad_day
     if made.zoned:
         offset, beyond = _offset(parts["offset"])
         at, wrong = at - offset, wrong | beyond
+    elif len(args) > 2:
+        at = clock(args[2]).instant(np.where(wrong, 0, at))
     return pc.cast(pa.array(at, pa.int64(), mask=wrong), kind)
 
 
@@ -127,8 +130,10 @@ def _make_date(args: Sequence[Value], kind: pa.DataType) -> Value:
 
 
 def _make_timestamp(args: Sequence[Value], kind: pa.DataType) -> Value:
-    """Of a year, a month, a day, an hour, a minute and microseconds, which may be a whole minute."""
-    (year, month, day, hour, minute, micros), gone = _given(args)
+    """Of a year, a month, a day, an hour, a minute and seconds, which may be a whole minute."""
+    *parts, seconds = columns(args)
+    exact = pc.multiply(convert(seconds, pa.decimal128(16, 6)), pa.scalar(Decimal(_SECOND), pa.decimal128(7, 0)))
+    (year, month, day, hour, minute, micros), gone = _given([*parts, pc.cast(exact, pa.int64())])
     days, wrong = _days(year, month, day)
     wrong |= (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > _MINUTE)
     at = days * _DAY + hour * _HOUR + minute * _MINUTE + micros
