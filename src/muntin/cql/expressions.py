@@ -88,7 +88,7 @@ ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Escape: _TWO, exp.Case: ("this", "ifs", "default"), exp.DPipe: _TWO, exp.TsOrDsToDate: ("this", "safe"),
     exp.TimestampTrunc: ("this", "unit"), exp.Extract: _TWO, exp.Anonymous: ("this", "expressions"),
     exp.Dot: _TWO, exp.Bracket: ("this", "expressions", "offset", "safe"),
-    exp.Struct: ("expressions",), exp.Array: ("expressions",), exp.PropertyEQ: _TWO,
+    exp.Struct: ("expressions",), exp.PropertyEQ: _TWO,
     exp.JSONExtractScalar: _TWO,
 }  # fmt: skip
 """By kind of node that an ``ExprBinder`` binds: the arguments that it reads (see ``cql.arguments``)."""
@@ -227,8 +227,6 @@ class ExprBinder:
                 return extract(node.this.name, self.bind(node.expression))
             case exp.Anonymous():
                 return self._named(node)
-            case exp.Array(expressions=parts) if parts:
-                return functions.build("array", [self.bind(p) for p in parts])
             case exp.Struct(expressions=parts) if all(isinstance(p, exp.PropertyEQ) for p in parts):
                 return json_calls.struct([p.this.name for p in parts], [self.bind(p.expression) for p in parts])
             case exp.JSONExtractScalar() if "called" not in node.meta:
