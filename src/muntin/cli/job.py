@@ -64,7 +64,8 @@ class SessionPart(_Part):
 
     ``trigger``: an interval, or ``"available_now"`` (process what there is, then end); none: as fast as possible.
     ``tau``: how long a row may wait for its result, so how long the trigger may be. ``budget``: how long a batch may
-    take, where queries may wait for their turn. ``scheduling``: with whom the one runs that has waited longest.
+    take, where queries may wait for their turn. ``scheduling``: with whom the one runs that has waited longest, and
+    whether flexible queries run early with others.
     ``schedule``: in which order a shared join is done for them.
     ``shed``: what queries do under overload that say nothing else.
     """
@@ -73,7 +74,7 @@ class SessionPart(_Part):
     trigger: Annotated[str, AfterValidator(_trigger)] | None = None
     tau: Annotated[str, AfterValidator(_tau)] | None = None
     budget: Annotated[str, AfterValidator(_tau)] | None = None
-    scheduling: Literal["edf", "conservative", "late", "late_pending"] | None = None
+    scheduling: Literal["edf", "conservative", "late", "late_pending", "aggressive", "hybrid"] | None = None
     schedule: Literal["lwo", "swf", "greedy"] | None = None
     shed: Literal["never", "harvest", "drop"] | None = None
     checkpoint: str | None = None

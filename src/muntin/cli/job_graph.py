@@ -10,6 +10,7 @@ from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import Form, explain_graph
 from muntin.dataflow.planner import plan_queries
+from muntin.dataflow.sharing.periods import with_periods
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.plan.catalog import Catalog
 
@@ -29,7 +30,8 @@ def _offline(job: Job, catalog: Catalog, form: Form) -> str:
     for part in job.queries:
         text = CONTEXT.reading(job.text(part), wiring.origin(job, part))
         bound.append(bind(text, catalog, query_options(wiring.options_of(part))))
-    return explain_graph(form, shared_graph(plan_queries(bound)), [part.name for part in job.queries])
+    plans = with_periods(plan_queries(bound), job.session.scheduling or "")
+    return explain_graph(form, shared_graph(plans), [part.name for part in job.queries])
 
 
 def _on_spark(job: Job, form: Form) -> str:

@@ -92,6 +92,16 @@ Reach = tuple[tuple[Window, Ticks | None], ...]
 from the end of that output's own time)."""
 
 
+@dataclass(frozen=True)
+class Early:
+    """The period with which a query runs that reads a synopsis with others, where it may run before it is due: its
+    instants are the multiples of ``slide`` from ``origin`` (microseconds). ``why``: who chose it and by what."""
+
+    slide: int
+    origin: int
+    why: str
+
+
 OrderKeys = tuple[tuple[str, bool, bool], ...]
 """Columns that results are ordered by: (name, descending, NULLs first)."""
 
@@ -125,6 +135,8 @@ class QueryPlan:
     """By id of a vertex with state, in which form a checkpoint keeps it: inside what several queries share (True), even
     if this one is alone now, or as a vertex of its own (False). Those that are not listed are for the rules to settle
     (``dataflow.sharing``)."""
+    early: Early | None = field(default=None, compare=False)
+    """How often it runs in this run, where that is not for its own SLIDE to say (``dataflow.sharing.periods``)."""
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
@@ -141,6 +153,7 @@ class QueryPlan:
     def signature(self) -> str:
         """Names the result stream: equal for queries that show the same rows under the same columns."""
         form = (self.schema.names, self.shows_op, self.options.exp, self.shown, self.order, self.edges)
+        form += (self.options.periods,) if self.options.periods != "exact" else ()
         return hashlib.sha256((self.id + stable_text(form)).encode()).hexdigest()[:16]
 
     @property

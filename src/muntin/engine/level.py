@@ -23,7 +23,7 @@ from muntin.engine.memory import check_memory
 from muntin.engine.memory_shedding import shed_memory
 from muntin.engine.meter import Meter
 from muntin.engine.rows import from_wire
-from muntin.engine.stretching import shown_by
+from muntin.engine.stretching import shown_by, shown_of_windows
 from muntin.engine.valve import Valve
 from muntin.operators.context import Context
 from muntin.operators.joins.harvest import Counts
@@ -167,6 +167,7 @@ def _context(run: _Run, number: int, progress: Progress) -> Context:
         memory=None if hints.memory is None else hints.memory - _held_beside(run, number),
         home=run.shard == 0,
         shown=shown_by(graph, number, times),
+        shown_of=shown_of_windows(graph, number, times),
         asked=asked_of(graph, number, times.deferred),
         expires=graph.expiring[number],
         beside=graph.beside[number],

@@ -1,4 +1,5 @@
 """Periods that are lengthened where a run is behind (Golab 2006, section 8.4.1): "no more than n updates" is a should.
+Those that are shortened to run with others are settled when a run starts (``dataflow.sharing.periods``).
 
 A batch that brings several instants of a query at once is behind by all but one of them. A query that says
 ``periods="flexible"`` then reports the newest alone: late runs are not made up for (Algorithm 9). What is reported is
@@ -11,8 +12,11 @@ from dataclasses import replace
 
 from muntin.core.time import FOREVER, NEVER
 from muntin.dataflow.graph import Graph, QueryPlan
+from muntin.dataflow.reporter import reporter, window_read
 from muntin.engine.clocks import Times
-from muntin.plan.windows import ANY_INSTANT
+from muntin.operators.reader import Reader
+from muntin.operators.synopsis import Synopsis
+from muntin.plan.windows import ANY_INSTANT, Ticks
 
 
 def why_not(plan: QueryPlan) -> str | None:
@@ -21,7 +25,7 @@ def why_not(plan: QueryPlan) -> str | None:
         return "it has no SLIDE in time"
     if plan.ticks == ANY_INSTANT:
         return "it answers when sessions end, each once"
-    if plan.shows_op or _reporter(plan.graph, 0) is None:
+    if plan.shows_op or reporter(plan.graph, 0) is None:
         return "it does not show whole answers, but what changes from one instant to the next"
     if plan.ticks.zone is not None or not all(isinstance(s, int) for s in plan.ticks.slides):
         return "its SLIDE is on the clock of a zone, or of months"
@@ -37,23 +41,34 @@ def stretched(graph: Graph, times: Times) -> Times:
             continue
         high = times.watermarks[graph.domains.index(graph.vertices[graph.roots[number]].streams)]
         if high not in (NEVER, FOREVER):
-            pairs = zip(plan.ticks.slides, plan.ticks.origins, strict=True)
-            shown[number] = max(high - 1 - (high - 1 - origin) % slide for slide, origin in pairs)  # type: ignore[operator]
+            pairs = _periods(graph, number, plan.ticks)
+            shown[number] = max(high - 1 - (high - 1 - origin) % slide for slide, origin in pairs)
     return replace(times, shown=shown) if shown else times
+
+
+def _periods(graph: Graph, query: int, ticks: Ticks) -> list[tuple[int, int]]:
+    """The slides of a flexible query with their origins, as it runs."""
+    window = window_read(graph, reporter(graph, query))
+    if window is not None:
+        return [window.period]
+    return list(zip(ticks.slides, ticks.origins, strict=True))  # type: ignore[arg-type]
 
 
 def shown_by(graph: Graph, vertex: int, times: Times) -> int:
     """Before which instant an operator need report none: where it reports, and for flexible queries alone."""
-    if not times.shown or not all(q in times.shown and _reporter(graph, q) == vertex for q in graph.used_by[vertex]):
+    if not times.shown or not all(q in times.shown and reporter(graph, q) == vertex for q in graph.used_by[vertex]):
         return NEVER
     return min(times.shown[q] for q in graph.used_by[vertex])
 
 
-def _reporter(graph: Graph, query: int) -> int | None:
-    """The operator that spreads a query's answer over its instants: nothing after it remembers anything."""
-    at = graph.roots[query]
-    while not graph.vertices[at].op.stateful:
-        if len(graph.vertices[at].inputs) != 1:
-            return None
-        at = graph.vertices[at].inputs[0].vertex
-    return at if getattr(graph.vertices[at].op, "emit", None) == "snapshots" else None
+def shown_of_windows(graph: Graph, vertex: int, times: Times) -> dict[int, int]:
+    """By window of a synopsis before which instant it need report none, where flexible queries alone show it."""
+    if not times.shown or not isinstance(graph.vertices[vertex].op, Synopsis):
+        return {}
+    found = {}
+    for number, v in enumerate(graph.vertices):
+        if isinstance(v.op, Reader) and v.inputs[0].vertex == vertex:
+            before = shown_by(graph, number, times)
+            if before != NEVER:
+                found[v.op.window] = before
+    return found

@@ -49,6 +49,8 @@ class Context:
     """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
     shown: int = NEVER
     """No instant before it is reported (of a query that may lengthen its period)."""
+    shown_of: Mapping[int, int] = field(default_factory=dict)
+    """The same by window of a synopsis: its first instant that is reported."""
     asked: int | None = None
     """Of a shared join how far back those of its readers look that are due, in microseconds (None: as far as it does).
     """

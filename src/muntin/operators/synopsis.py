@@ -47,7 +47,8 @@ REACH = 8
 class Window:
     """A sliding aggregate that reads a synopsis. ``id``: of the vertex that it is when it runs alone; ``predicate``,
     ``aggs``: places among the synopsis' predicates and aggregates; RANGE ``length`` and ``slide`` in microseconds,
-    instants being the multiples of the slide from ``origin``."""
+    instants being the multiples of the slide from ``origin``. ``early``: slide and origin of its instants where it runs
+    before it is due (``dataflow.sharing.periods``)."""
 
     id: str
     predicate: int
@@ -55,6 +56,12 @@ class Window:
     slide: int
     origin: int
     aggs: tuple[int, ...]
+    early: tuple[int, int] | None = None
+
+    @property
+    def period(self) -> tuple[int, int]:
+        """Slide and origin of the instants at which it runs."""
+        return self.early or (self.slide, self.origin)
 
 
 @dataclass(frozen=True)
@@ -178,8 +185,8 @@ class Synopsis(Described):
 
     @cached_property
     def clocks(self) -> tuple[Ints, Ints, Ints]:
-        """Lengths, slides and origins of the windows; a closed one reaches a little further."""
-        table = np.array(self._shapes, np.int64).reshape(-1, 3)
+        """Lengths, slides and origins of the windows as they run; a closed one reaches a little further."""
+        table = np.array([(w.length, *w.period) for w in self.windows], np.int64).reshape(-1, 3)
         table[:, 0] += MICROSECOND if self.granule else 0
         return tuple(np.ascontiguousarray(table[:, k]) for k in range(3))  # type: ignore[return-value]
 
@@ -198,7 +205,10 @@ class Synopsis(Described):
             first = max(first, ctx.first) if ctx.home else ctx.until
         if first >= ctx.until:
             return np.full(len(self.windows), ctx.until)
-        return first_instants(self, first)
+        found = first_instants(self, first)
+        for window, instant in ctx.shown_of.items():
+            found[window] = max(found[window], instant)
+        return found
 
     def _take_in(self, panes: PaneStore, stores: Sequence[Kept], rows: Batch) -> None:
         """Fold the rows that arrived; those that fulfil no predicate are nobody's."""
@@ -242,4 +252,7 @@ class Synopsis(Described):
 
     def _needed(self, until: int) -> int:
         """The end of the newest pane that neither a later answer reads nor one-time queries for the last ones."""
-        return int(last_instants(self, min(until - 1, USABLE))[1].min())
+        at = min(until - 1, USABLE)
+        reach = self.clocks[0]  # of one that runs early the last multiple of its own SLIDE, too: it may go back to it
+        own = [at - (at - w.origin) % w.slide - int(reach[i]) for i, w in enumerate(self.windows) if w.early]
+        return int(min([last_instants(self, at)[1].min(), *own]))

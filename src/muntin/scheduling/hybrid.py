@@ -4,13 +4,14 @@ A sub-group may take the period of another one. For a few sub-groups all partiti
 programming: if runs of different sub-groups never met, the cheapest partition would be one into ranges of periods (a
 block that is run more often and reads further than another would take that in for nothing). So the best way to run the
 sub-groups from the i-th period on is found from those for longer ones, with runs that meet counted as they do there.
-From
-that, or from what costs less with nothing put together, moves of single sub-groups go on while they gain.
+From that, or from what costs less with nothing put together, moves of single sub-groups go on while they gain (of many
+sub-groups the best of the two is taken as it is). Exact queries are never run early.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from muntin.scheduling.tasks import PeriodicQuery, Task, conservative, groups_of
 
 FEW = 6
 """Sub-groups of which all partitions (203 for six) are costed."""
+
+MANY = 50
+"""Sub-groups up to which moves are tried."""
 
 Blocks = tuple[tuple[Task, ...], ...]
 
@@ -36,14 +40,16 @@ def cheapest(subgroups: Sequence[Task], model: CostModel) -> tuple[Task, ...]:
     if len(subgroups) <= FEW:
         found = min(partitions(tuple(subgroups)), key=lambda blocks: cost_of(blocks, model))
     else:
-        starts = (by_ranges(subgroups, model), tuple((s,) for s in subgroups))
-        found = climb(min(starts, key=lambda blocks: cost_of(blocks, model)), model)
+        starts = (tuple((s,) for s in subgroups), by_ranges(subgroups, model))
+        found = min(starts, key=lambda blocks: cost_of(blocks, model))
+        found = climb(found, model) if len(subgroups) <= MANY else found
     return tuple(sorted((merged(b) for b in found), key=lambda t: t.period))
 
 
 def cost_of(blocks: Blocks, model: CostModel) -> float:
-    """Per update, each block run as one task."""
-    return cost_per_update([merged(b) for b in blocks], model)
+    """Per update, each block run as one task; infinite where one would run exact queries early."""
+    tasks = [merged(b) for b in blocks]
+    return cost_per_update(tasks, model) if all(t.allowed for t in tasks) else inf
 
 
 def partitions(subgroups: tuple[Task, ...]) -> Iterator[Blocks]:
@@ -69,6 +75,8 @@ def by_ranges(subgroups: Sequence[Task], model: CostModel) -> Blocks:
             later_cost, later, paid = best[len(ordered) - end]
             block = tuple(ordered[at:end])
             task = merged(block)
+            if not task.allowed:
+                break
             due = slice(task.period - 1, None, task.period)
             now = np.maximum(paid[due], model.scan(task.window))
             own = len(now) * sum(model.finish(q) for q in task.queries)

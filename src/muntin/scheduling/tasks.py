@@ -15,7 +15,8 @@ class PeriodicQuery:
     """A query that is run again and again.
 
     ``group``: queries of one group may be computed together (by the rules of computation sharing). ``priority``: of
-    queries that are equally urgent the one with the greatest goes first.
+    queries that are equally urgent the one with the greatest goes first. ``exact``: it is run after as many updates as
+    it asks for, never before.
     """
 
     name: str
@@ -23,6 +24,7 @@ class PeriodicQuery:
     window: int
     period: int
     priority: int = 0
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.window < 1 or self.period < 1:
@@ -55,6 +57,11 @@ class Task:
         """The greatest of its queries'."""
         return max(q.priority for q in self.queries)
 
+    @property
+    def allowed(self) -> bool:
+        """Whether none of its queries is run early that must not be."""
+        return not any(q.exact and q.period > self.period for q in self.queries)
+
 
 def groups_of(queries: Iterable[PeriodicQuery]) -> Mapping[Hashable, list[PeriodicQuery]]:
     """By group its queries, in the order in which they come."""
@@ -70,16 +77,22 @@ def separate(queries: Iterable[PeriodicQuery]) -> tuple[Task, ...]:
 
 
 def aggressive(queries: Iterable[PeriodicQuery]) -> tuple[Task, ...]:
-    """Each group as one task, as often as its most frequent query asks: the others are run early."""
-    return tuple(Task(tuple(mine), min(q.period for q in mine)) for mine in groups_of(queries).values())
+    """Each group as one task, as often as its most frequent query asks: the others are run early, but for exact ones,
+    which are tasks by period."""
+    found: list[Task] = []
+    for mine in groups_of(queries).values():
+        most = min(q.period for q in mine)
+        found.append(Task(tuple(q for q in mine if not q.exact or q.period == most), most))
+        found += conservative(q for q in mine if q.exact and q.period > most)
+    return tuple(found)
 
 
 def conservative(queries: Iterable[PeriodicQuery]) -> tuple[Task, ...]:
-    """Each group in sub-groups of one period, by period: nothing is run early."""
+    """Each group in sub-groups of one period (and of exact ones), by period: nothing is run early."""
     found = []
     for mine in groups_of(queries).values():
-        for period in sorted({q.period for q in mine}):
-            found.append(Task(tuple(q for q in mine if q.period == period), period))
+        for kind in sorted({(q.period, q.exact) for q in mine}):
+            found.append(Task(tuple(q for q in mine if (q.period, q.exact) == kind), kind[0]))
     return tuple(found)
 
 

@@ -15,6 +15,7 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.durable import OnChange, check_on_change
 from muntin.dataflow.explain import Form
 from muntin.dataflow.planner import together
+from muntin.dataflow.sharing.periods import EARLY, with_periods
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.local.history import fill
 from muntin.local.one_time import Isolation, OneTimeAnswer
@@ -60,7 +61,10 @@ class Session(Registry):
         scheduling: where a ``budget`` does not suffice, with whom the query runs that has waited longest:
             ``"late_pending"`` (what None means) with all that it shares work with, ``"late"`` with those of them that
             wait, ``"conservative"`` with those that have waited as long, ``"edf"`` alone, as long as there is time.
-            What costs nothing beside the rest runs in any case. May change at a restart.
+            What costs nothing beside the rest runs in any case. ``"aggressive"`` and ``"hybrid"`` (with a budget also
+            ``"late_pending"``) let flexible queries that read a synopsis together run before they are due, with those
+            of a shorter SLIDE: all with the shortest, or those for which that costs less (``explain()`` says which). A
+            query then shows its exact answer at the instants of the other. May change at a restart.
         schedule: policy by which a join that several queries share is done slice by slice, from one of their windows to
             the next: ``"swf"`` (the smallest window first), ``"greedy"`` (the shortest slice first) or ``"lwo"`` (the
             largest window, and with it all). Where a ``budget`` does not suffice for all, queries run in this order,
@@ -81,7 +85,7 @@ class Session(Registry):
         budget: Duration | None = None,
         periods: Periods = "exact",
         schedule: OneOf["lwo", "swf", "greedy"] | None = None,
-        scheduling: OneOf["edf", "conservative", "late", "late_pending"] | None = None,
+        scheduling: OneOf["edf", "conservative", "late", "late_pending", "aggressive", "hybrid"] | None = None,
         shed: Shed = "never",
     ) -> None:
         not_by_connect(spark, "this SparkSession")
@@ -106,8 +110,10 @@ class Session(Registry):
             raise ConfigError(f"budget must be positive, not {budget}")
         if scheduling is not None and scheduling not in SCHEDULING:
             raise ConfigError(f"scheduling is one of {', '.join(SCHEDULING)}, not {scheduling!r}")
-        if scheduling is not None and budget is None:
-            raise ConfigError("scheduling says who runs where a budget does not suffice for all: give a budget, too")
+        if scheduling is not None and scheduling not in EARLY and budget is None:
+            raise ConfigError(
+                f'scheduling="{scheduling}" says who runs where a budget does not suffice for all: give a budget, too'
+            )
         self.scheduling = scheduling or "late_pending"
         if schedule is not None and schedule not in POLICIES:
             raise ConfigError(f"schedule is one of {', '.join(POLICIES)}, or None, not {schedule!r}")
@@ -151,7 +157,8 @@ class Session(Registry):
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
             plans = [q.plan(places) for q in self.queries.values()]
-            graph = shared_graph(together(plans, places, self.schedule))
+            found = with_periods(together(plans, places, self.schedule), self.scheduling)
+            graph = shared_graph(found)
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)

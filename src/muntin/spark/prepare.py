@@ -16,6 +16,8 @@ from muntin.dataflow.durable import Asked, DurablePlan, OnChange, Since, TakenUp
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.joining_in import never_exact
 from muntin.dataflow.measured import kept_of, measured
+from muntin.dataflow.sharing.periods import EARLY, with_periods
+from muntin.dataflow.sharing.rules import shared_graph
 from muntin.engine.clocks import CLOCKS
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
@@ -32,6 +34,7 @@ from muntin.spark.snapshots import snapshot_of
 from muntin.spark.spec import PipelineSpec, Resumed
 from muntin.spark.state_key import with_key
 from muntin.spark.tables import write_tables
+from muntin.state.pane_partials import layouts_of
 from muntin.state.shard_state import ShardState
 from muntin.state.snapshots import Snapshot
 
@@ -76,7 +79,10 @@ class Job:
     budget: float | None = None
     """Seconds that a batch may take: queries that there is no time for wait (None: nobody does)."""
     scheduling: str = "late_pending"
-    """With whom those run that a budget leaves time for (``scheduling.deadlines.SCHEDULING``)."""
+    """With whom those run that a budget leaves time for (``scheduling.deadlines.SCHEDULING``), and who chooses the
+    periods of flexible queries (``dataflow.sharing.periods``)."""
+    every: float = 0.0
+    """Seconds between triggers (0: as fast as possible)."""
     schedule: str | None = None
     """Policy by which shared joins are done slice by slice (None: whole)."""
     fill: Fill | None = None
@@ -137,7 +143,7 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
         log.warning("query %s: %s", name, note)
     for name, plan in taken.plans.items():
         _check_exact(name, plan, taken.since, found.next_batch)
-    job = replace(job, queries=with_key(taken.plans, found.path))
+    job = replace(job, queries=with_key(_periods(job, taken, found, stored), found.path))
     spec, plans = _planned(job, found, before, taken)
     write_tables(spec, job.frames)
     write_record(found, job.streams, job.shards)
@@ -147,6 +153,22 @@ def prepare(job: Job, checkpoint: str) -> Prepared:
     default = str(job.spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///"))
     spec, by_spark = share_out(spec, job.sinks, job.queries, found.path, default)
     return Prepared(job, spec, plans, found, store, by_spark, taken)
+
+
+def _periods(
+    job: Job, taken: TakenUp, found: Checkpoint, stored: Sequence[DurablePlan]
+) -> Mapping[str, QueryPlan]:
+    """The plans with the periods of flexible queries, as far as the panes that the checkpoint holds tell them."""
+    if job.scheduling not in EARLY:
+        return taken.plans
+    if not any(p.options.periods == "flexible" for p in taken.plans.values()):
+        log.warning('scheduling=%r runs no query early: none has periods="flexible"', job.scheduling)
+        return taken.plans
+    plans = list(taken.plans.values())
+    there = {note.vertex for note in shared_graph(plans).shared}
+    held = snapshot_of(found, stored, there) if stored else None
+    layouts = {} if held is None else {id: layouts_of(held.of(id).values()) for id in there}
+    return dict(zip(taken.plans, with_periods(plans, job.scheduling, job.every or None, layouts), strict=True))
 
 
 def _planned(

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -66,7 +66,7 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
         )
     check_tau(trigger, job.tau)
     interval(trigger, job)
-    made = prepare(job, checkpoint)
+    made = prepare(replace(job, every=seconds_between(trigger)), checkpoint)
     budget = None if job.budget is None else Budget(job.budget, job.partitions, SCHEDULING[job.scheduling])
     run = Run(made, trigger, budget)
     run.begin(made)

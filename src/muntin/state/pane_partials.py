@@ -234,6 +234,12 @@ class PaneStore:
         return Partials(np.concatenate(pane), sig, whole, n, columns)
 
 
+def layouts_of(states: Iterable[ShardState]) -> list[Layout]:
+    """What the panes of a synopsis may tell that are held on some shards."""
+    texts = (c.load().column("text")[0].as_py() for s in states for c in s.list(LAYOUTS))
+    return [Layout.of_text(text) for text in dict.fromkeys(texts)]
+
+
 def expire(state: ShardState, structure: str, until: int) -> None:
     """Drop the chunks of a structure of which no pane is after ``until``. Cost: by chunk."""
     state.keep(structure, lambda c: c.meta["last"] > until)

@@ -8,7 +8,7 @@ from one pass over the panes. Aggregates of several functions read the same pane
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import TypeVar
@@ -20,7 +20,7 @@ from muntin.aggregates.registry import described
 from muntin.core.spans import span_text
 from muntin.core.time import DAY
 from muntin.core.zones import zone
-from muntin.dataflow.graph import Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
+from muntin.dataflow.graph import Early, Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
 from muntin.dataflow.routes import Keyed, Route, Single
 from muntin.dataflow.sharing.rule import Rule
 from muntin.operators.group_aggregate import GroupAggregate
@@ -67,6 +67,7 @@ class Candidate:
     granule: int
     zone: str | None
     streams: tuple[str, ...]
+    early: Early | None = None
 
     @property
     def key(self) -> Hashable:
@@ -113,9 +114,15 @@ def _candidate(graph: Graph, number: int) -> Candidate | None:
     shift, granule = int(options.bounds == "start"), options.granule if options.bounds == "closed" else 0
     found = Candidate(
         number, v.id, source.stream, groups, aggs, source.keep, window.length, slide, ticks.origins[0] % slide, shift,
-        granule, options.zone, v.streams,
+        granule, options.zone, v.streams, _early(graph, number),
     )  # fmt: skip
     return found if _cut_by_panes(found) else None
+
+
+def _early(graph: Graph, number: int) -> Early | None:
+    """How often all queries that show a vertex let it run (``dataflow.sharing.periods``)."""
+    found = {graph.plans[u].early for u in graph.used_by[number]}
+    return found.pop() if len(found) == 1 else None
 
 
 def _cut_by_panes(c: Candidate) -> bool:
@@ -150,10 +157,9 @@ def _shareable(stream: Stream) -> bool:
 
 
 def _hinted(graph: Graph, number: int) -> bool:
-    """Whether a query asked for something that sharing would change: a bound on its own state, another strategy, longer
-    periods."""
+    """Whether a query asked for something that sharing would change: a bound on its own state, another strategy."""
     options = [graph.plans[u].options for u in graph.used_by[number]]
-    return any(o.memory is not None or o.strategy in ("nt", "direct") or o.periods == "flexible" for o in options)
+    return any(o.memory is not None or o.strategy in ("nt", "direct") for o in options)
 
 
 def _given(agg: Agg) -> bool:
@@ -215,6 +221,11 @@ def panes(own: Sequence[Candidate]) -> tuple[int, int]:
     return grid, origin % grid
 
 
+def synopsis_id(own: Sequence[Candidate]) -> str:
+    """The id of the synopsis that some candidates read together."""
+    return vertex_id(_synopsis(own, _shipped(own)), own[0].streams)
+
+
 def share_synopses(graph: Graph) -> Graph:
     """The graph with one synopsis for each of ``sharing_groups``."""
     groups = sharing_groups(graph)
@@ -243,6 +254,8 @@ class _Made:
         columns = (*range(groups), *(groups + a for a in self.op.windows[window].aggs))
         where = "" if c.keep == TRUE else f" where {spark_text(c.keep)}"
         what = f"RANGE {span_text(c.length)} SLIDE {span_text(c.slide)}{where}"
+        run = self.op.windows[window].early
+        what += "" if run is None else f", run each {span_text(run[0])}"
         op = Reader(window, tuple(map(column_name, columns)), what)
         return replace(v, id=vertex_id(op, [self.synopsis.id]), op=op)
 
@@ -290,7 +303,11 @@ def _synopsis(own: Sequence[Candidate], columns: Sequence[Expr]) -> Synopsis:
         aggs=tuple(replace(a, arg=None if a.arg is None else place[a.arg]) for a in aggs),
         of=tuple(-1 if a.arg is None else at[a.arg] for a in aggs),
         windows=tuple(
-            Window(c.id, predicates[c.keep], c.length, c.slide, c.origin, tuple(aggs[a] for a in c.aggs)) for c in own
+            Window(
+                c.id, predicates[c.keep], c.length, c.slide, c.origin, tuple(aggs[a] for a in c.aggs),
+                _run_early(c, grid, base),
+            )
+            for c in own
         ),
         grid=grid,
         base=base,
@@ -298,6 +315,13 @@ def _synopsis(own: Sequence[Candidate], columns: Sequence[Expr]) -> Synopsis:
         granule=one.granule,
         zone=one.zone,
     )
+
+
+def _run_early(c: Candidate, grid: int, base: int) -> tuple[int, int] | None:
+    """The period with which a window runs, if that is shorter than its SLIDE and made of whole panes."""
+    if c.early is None or c.early.slide >= c.slide or c.early.slide % grid or (c.early.origin - base) % grid:
+        return None
+    return c.early.slide, c.early.origin
 
 
 def _numbered(values: Iterable[T]) -> dict[T, int]:
@@ -337,13 +361,28 @@ def _rebuilt(graph: Graph, made: list[_Made]) -> Graph:
         place.append(len(vertices) - 1)
     roots = [place[r] for r in graph.roots]
     kept, new = read_by(vertices, roots)
-    notes = tuple(_note(graph, m) for m in made)
+    notes = [n for m in made for n in (_note(graph, m), *_early_notes(graph, m))]
     return Graph(kept, tuple(new[r] for r in roots), graph.plans, (*graph.shared, *notes))
 
 
 def _note(graph: Graph, m: _Made) -> Shared:
     users = sorted({q for c in m.own for q in graph.used_by[c.number]})
     return Shared(SYNOPSES.name, m.synopsis.id, tuple(users), tuple(c.id for c in m.own), m.words(graph))
+
+
+def _early_notes(graph: Graph, m: _Made) -> Iterator[Shared]:
+    """How often flexible queries run, by who chose it."""
+    for why in dict.fromkeys(c.early.why for c in m.own if c.early is not None):
+        mine = [(c, w) for c, w in zip(m.own, m.op.windows, strict=True) if c.early is not None and c.early.why == why]
+        users = sorted({q for c, _ in mine for q in graph.used_by[c.number]})
+        moved = [(w.slide, w.early[0]) for _, w in mine if w.early is not None]
+        often = ", ".join(
+            f"{moved.count(pair)} of SLIDE {span_text(pair[0])} each {span_text(pair[1])}"
+            for pair in sorted(set(moved))
+        )  # fmt: skip
+        name, _, cost = why.partition(": ")
+        words = f"run early with others: {often or 'none'}; {len(mine) - len(moved)} at their own SLIDE ({cost})"
+        yield Shared(f"{name} scheduling", m.synopsis.id, tuple(users), (), words)
 
 
 SYNOPSES = Rule(
