@@ -153,8 +153,8 @@ class QueryPlan:
     def signature(self) -> str:
         """Names the result stream: equal for queries that show the same rows under the same columns."""
         form = (self.schema.names, self.shows_op, self.options.exp, self.shown, self.order, self.edges)
-        form += (self.options.periods,) if self.options.periods != "exact" else ()
-        return hashlib.sha256((self.id + stable_text(form)).encode()).hexdigest()[:16]
+        flexible = "" if self.options.periods == "exact" else self.options.periods
+        return hashlib.sha256((self.id + stable_text(form) + flexible).encode()).hexdigest()[:16]
 
     @property
     def graph(self) -> Graph:

@@ -22,10 +22,9 @@ late all late ones of its group; or all that are late or due (Algorithm 11)."""
 
 SCHEDULING: Mapping[str, Sharing] = {
     "edf": "none", "conservative": "equal", "late": "late", "late_pending": "late_pending",
-    "aggressive": "late_pending", "hybrid": "late_pending",
 }  # fmt: skip
 """The document's schedulers by name (Algorithm 9, 10, late sharing, and Algorithm 11, its best). Aggressive and hybrid
-scheduling choose periods beside it (``dataflow.sharing.periods``)."""
+scheduling choose periods beside the last of them (``dataflow.sharing.periods``)."""
 
 Ints = NDArray[np.int64]
 

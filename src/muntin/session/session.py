@@ -108,8 +108,8 @@ class Session(Registry):
         self.budget = None if budget is None else microseconds(budget, "budget") / 1e6
         if self.budget is not None and self.budget <= 0:
             raise ConfigError(f"budget must be positive, not {budget}")
-        if scheduling is not None and scheduling not in SCHEDULING:
-            raise ConfigError(f"scheduling is one of {', '.join(SCHEDULING)}, not {scheduling!r}")
+        if scheduling is not None and scheduling not in (*SCHEDULING, *EARLY):
+            raise ConfigError(f"scheduling is one of {', '.join((*SCHEDULING, *EARLY))}, not {scheduling!r}")
         if scheduling is not None and scheduling not in EARLY and budget is None:
             raise ConfigError(
                 f'scheduling="{scheduling}" says who runs where a budget does not suffice for all: give a budget, too'
@@ -157,8 +157,7 @@ class Session(Registry):
                 raise ConfigError("there is no query to explain: register some with sql(...), or give a text")
             places = Places()  # one for all: what they share is laid out once, as ``start`` does
             plans = [q.plan(places) for q in self.queries.values()]
-            found = with_periods(together(plans, places, self.schedule), self.scheduling)
-            graph = shared_graph(found)
+            graph = shared_graph(with_periods(together(plans, places, self.schedule), self.scheduling))
             return explain_graph(form, graph, tuple(self.queries))
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)

@@ -81,14 +81,14 @@ class Job:
     scheduling: str = "late_pending"
     """With whom those run that a budget leaves time for (``scheduling.deadlines.SCHEDULING``), and who chooses the
     periods of flexible queries (``dataflow.sharing.periods``)."""
-    every: float = 0.0
-    """Seconds between triggers (0: as fast as possible)."""
     schedule: str | None = None
     """Policy by which shared joins are done slice by slice (None: whole)."""
     fill: Fill | None = None
     """Fills the windows of new queries from what the checkpoint keeps (None: they begin empty)."""
     queries: Mapping[str, QueryPlan] = field(default_factory=dict)
     """The plans that run, once the checkpoint has been read."""
+    every: float = 0.0
+    """Seconds between triggers (0: as fast as possible)."""
 
     @property
     def sheds(self) -> bool:

@@ -67,7 +67,8 @@ def start(job: Job, checkpoint: str, trigger: str | None = None) -> Run:
     check_tau(trigger, job.tau)
     interval(trigger, job)
     made = prepare(replace(job, every=seconds_between(trigger)), checkpoint)
-    budget = None if job.budget is None else Budget(job.budget, job.partitions, SCHEDULING[job.scheduling])
+    sharing = SCHEDULING.get(job.scheduling, "late_pending")
+    budget = None if job.budget is None else Budget(job.budget, job.partitions, sharing)
     run = Run(made, trigger, budget)
     run.begin(made)
     return run
