@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import bz2
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +11,7 @@ import pytest
 from muntin.cli.in_process import needs_spark, open_inputs, replay_of
 from muntin.cli.job import SessionPart, load_job
 from muntin.cli.streams import inputs_of, offline_catalog, parse_stream
-from muntin.core.errors import ConfigError
+from muntin.core.errors import ConfigError, QueryError
 from muntin.core.time import MINUTE
 from muntin.data import sample
 from muntin.local.query import open_table
@@ -75,7 +77,7 @@ def test_offline_catalog_refuses_what_cannot_be_event_time(tmp_path: Path) -> No
     for column, message in {
         "word": r"'a': column 'word' is text, which is no time yet; read it as one: to_timestamp\(word, pattern\)",
         "flag": "stream 'a': column 'flag' has type bool, which cannot be event time: that is a timestamp, a date",
-        "x": "has type double, which cannot be event time.* name the column that holds it, or cast this one",
+        "x": r"has type double, which cannot be event time.* or cast this one; .*: timestamp_seconds\(x\) on the Data",
         "n": "'n' is an integer; say its unit with ts_unit=us, ms or s",
     }.items():
         with pytest.raises(ConfigError, match=message):
@@ -156,3 +158,24 @@ def test_names_that_do_not_fit_and_names_that_are_missing(tmp_path: Path) -> Non
         open_inputs(inputs_of(None, [f"f={sample('flights')}:dep"], tables))
     found, schema = open_table("t", str(tmp_path / "t.csv"), Separated(header=False))
     assert schema.names == ("_c0", "_c1") and len(found.parts) == 1
+
+
+def test_files_of_text_may_be_packed_and_say_what_stands_for_null(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"at,x\n2024-01-01T00:00:00Z,NA\n2024-01-01T00:01:00Z,2.5\n"))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "b.json.bz2").write_bytes(bz2.compress(b'{"at": "2024-01-01T00:00:00Z", "x": 1}\n'))
+    given = inputs_of(None, [f"a={tmp_path / 'a.csv.gz'}:at;null=NA", f"b={tmp_path / 'd'}:at"])
+    assert given.streams[0].options["nullValue"] == "NA" and needs_spark(given, SessionPart()) is None
+    read = open_inputs(given).read
+    assert [part.read(["x"]).column("x").to_pylist() for part in read["a"][0].parts] == [[None, 2.5]]
+    assert [part.read(["x"]).column("x").to_pylist() for part in read["b"][0].parts] == [[1]]
+    with pytest.raises(ConfigError, match=r"cannot tell the format of .*may end in \.gz"):
+        inputs_of(None, [f"a={tmp_path}:at"])
+
+
+def test_a_name_with_a_point_is_to_be_quoted(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"at": pa.array([1], pa.timestamp("us")), "PM2.5": [1.0]}), tmp_path / "a.parquet")
+    opened = open_inputs(inputs_of(None, [f"a={tmp_path / 'a.parquet'}:at"]))
+    with pytest.raises(QueryError, match=r"PM2.5 has a point in its name: write `PM2.5`"):
+        replay_of("SELECT AVG(PM2.5) AS pm FROM a [RANGE 1 HOUR]", opened, QueryOptions())
+    replay_of("SELECT AVG(`PM2.5`) AS pm FROM a [RANGE 1 HOUR]", opened, QueryOptions())

@@ -17,12 +17,9 @@ from muntin.cli.job import Job, Source, StreamPart, TablePart
 from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.cql.durations import parse_duration
-from muntin.local.readers import Separated
+from muntin.local.readers import FORMATS, Separated, format_of
 from muntin.plan.catalog import UNITS, Catalog, Stream, Table, is_event_time, no_event_time
 from muntin.plan.user_functions import ScalarFunction
-
-FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-"""Spark's format by a file's extension."""
 
 INFERRED = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 """Reader options by format: text that is a time throughout is read as one."""
@@ -32,7 +29,7 @@ SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space":
 
 Part = TypeVar("Part", StreamPart, TablePart)
 _KEYS = ("slack", "idle_after", "max_jump", "on_bad_time", "ts_unit")
-_FORM = ("format", "sep", "header", "columns")
+_FORM = ("format", "sep", "header", "columns", "null")
 
 
 @dataclass(frozen=True)
@@ -128,6 +125,8 @@ def _file(told: str, path: str, form: dict[str, str]) -> dict[str, Any]:
         raise ConfigError(f"{told}: {next(iter(form))} is a setting of files with separators (csv), not of {kind}")
     if "sep" in form:
         options["sep"] = SEPARATORS.get(form["sep"], form["sep"])
+    if "null" in form:
+        options["nullValue"] = form["null"]
     if kind == "csv":
         options["header"] = form.get("header", "false" if names else "true").lower()
         if len(options.get("sep", ",")) != 1 or options["header"] not in ("true", "false"):
@@ -143,21 +142,21 @@ def form_of(part: Source) -> str | Separated | None:
     plain = given == INFERRED.get(part.format, {})
     if part.format != "csv" or (plain and not part.names):
         return part.format if plain and not part.names else None
-    sep, header = given.pop("sep", ","), given.get("header")
+    sep, null, header = given.pop("sep", ","), given.pop("nullValue", ""), given.get("header")
     if {**given, "header": "true"} != INFERRED["csv"]:
         return None
-    return Separated(sep, header == "true", tuple(part.names))
+    return Separated(sep, header == "true", tuple(part.names), null)
 
 
 def _format(told: str, path: str) -> str:
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS and Path(path).is_dir():
-        suffixes = {p.suffix.lower() for p in Path(path).rglob("*") if p.is_file()} & set(FORMATS)
-        suffix = suffixes.pop() if len(suffixes) == 1 else suffix
-    if suffix not in FORMATS:
-        ends = f"names end in {', '.join(FORMATS)}, or say format=csv"
+    kind = format_of(path)
+    if kind is None and Path(path).is_dir():
+        kinds = {k for p in Path(path).rglob("*") if p.is_file() and (k := format_of(p))}
+        kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None:
+        ends = f"names end in {', '.join(FORMATS)} (files of text may end in .gz behind it), or say format=csv"
         raise ConfigError(f"{told}: cannot tell the format of {path!r}; {ends}")
-    return FORMATS[suffix]
+    return kind
 
 
 def offline_catalog(inputs: Inputs) -> Catalog | None:

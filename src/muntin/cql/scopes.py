@@ -206,6 +206,9 @@ class Scope:
         aliases = [s.alias for s in self.sources]
         hidden = next((s for s in self.sources if s.name.lower() == part.name.lower()), None)
         hint = f" The {hidden.what} is called {hidden.alias} here." if hidden else did_you_mean(part.name, aliases)
+        whole = f"{part.name}.{node.name}"
+        if any(n.lower() == whole.lower() for s in self.sources for n, _ in s.columns):
+            hint = f" The column {whole} has a point in its name: write `{whole}`."
         raise place_of(part, self.text).error(f"there is no {part.name!r} in FROM.{hint} FROM has: {listing(aliases)}")
 
     def _ambiguous(self, node: exp.Column, hits: Sequence[Column]) -> QueryError:

@@ -29,17 +29,21 @@ BATCH_ROWS = 1 << 18
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 """A file's format by its extension; JSON is one object a line."""
 
+PACKED = (".gz", ".bz2")
+"""Extensions behind that of a text file which is compressed, as ``.csv.gz``."""
+
 _SPECIAL = "*?["
 
 
 @dataclass(frozen=True)
 class Separated:
     """A CSV of another form: ``sep`` between its fields; ``names`` of its columns where it has no ``header`` (none:
-    ``_c0``, ``_c1``, ..., as Spark calls them)."""
+    ``_c0``, ``_c1``, ..., as Spark calls them); ``null``: what stands for NULL beside an empty field."""
 
     sep: str = ","
     header: bool = True
     names: tuple[str, ...] = ()
+    null: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def _of_table(table: pa.Table) -> Input:
 def _of_files(paths: Sequence[str], owner: str, kind: str | Separated | None) -> Input:
     form, known = (kind, "csv") if isinstance(kind, Separated) else (Separated(), kind)
     found = [file for path in paths for file in _matching(path, owner, known)]
-    kinds = {file: known or FORMATS.get(Path(file).suffix.lower()) for file in found}
+    kinds = {file: known or format_of(file) for file in found}
     unknown = [file for file, kind in kinds.items() if kind is None]
     if unknown:
         raise ConfigError(f"{owner}: cannot tell the format of {unknown[0]!r}; names end in {', '.join(FORMATS)}")
@@ -145,6 +149,14 @@ def _of_files(paths: Sequence[str], owner: str, kind: str | Separated | None) ->
         raise ConfigError(f"{owner}: cannot read {', '.join(paths)}: {_first_line(e)}") from None
 
 
+def format_of(file: str | Path) -> str | None:
+    """The format that a file's name says; files of text may be packed."""
+    path = Path(file)
+    packed = path.suffix.lower() in PACKED
+    kind = FORMATS.get((path.with_suffix("") if packed else path).suffix.lower())
+    return None if packed and kind == "parquet" else kind
+
+
 def _matching(path: str, owner: str, known: str | None) -> list[str]:
     """The files of a path, a directory or a glob, in order of their names; hidden ones (``_`` or ``.``) left out."""
     if "://" in path:
@@ -152,7 +164,7 @@ def _matching(path: str, owner: str, known: str | None) -> list[str]:
     if Path(path).is_file():
         return [path]
     if Path(path).is_dir():
-        found = [p for p in Path(path).rglob("*") if p.is_file() and (known or p.suffix.lower() in FORMATS)]
+        found = [p for p in Path(path).rglob("*") if p.is_file() and (known or format_of(p))]
         files = sorted(str(p) for p in found if not any(n[0] in "_." for n in p.relative_to(path).parts))
         if not files:
             raise ConfigError(f"{owner}: the directory {path!r} has no file that ends in {', '.join(FORMATS)}")
@@ -175,8 +187,9 @@ def _of_parquet(files: Sequence[str]) -> Input:
 
 
 def _read_csv(file: str, form: Separated) -> pa.Table:
-    """An empty field is NULL, as Spark has it, and nothing else is."""
-    options = pyarrow.csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
+    """An empty field is NULL, as Spark has it, and nothing else is that the form does not name."""
+    nulls = list(dict.fromkeys(["", form.null]))
+    options = pyarrow.csv.ConvertOptions(null_values=nulls, strings_can_be_null=True, quoted_strings_can_be_null=False)
     table = pyarrow.csv.read_csv(
         file,
         read_options=pyarrow.csv.ReadOptions(autogenerate_column_names=not form.header),

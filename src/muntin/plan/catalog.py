@@ -26,6 +26,9 @@ def is_event_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind))
 
 
+_FRACTIONS = ("double", "float", "real")
+
+
 def no_event_time(column: str, kind: str) -> str:
     """That a column of this type cannot be event time, and what to do."""
     if kind in ("string", "large_string"):
@@ -34,9 +37,13 @@ def no_event_time(column: str, kind: str) -> str:
             f"DataFrame, or {column} TIMESTAMP in the schema of a CSV or JSON source (texts without an offset are then "
             "in the zone of the Spark session)"
         )
+    seconds = (
+        f"; of seconds with a fraction: timestamp_seconds({column}) on the DataFrame or in columns of a job file, or "
+        f"pandas.to_datetime({column}, unit='s')"
+    )
     return (
         f"column {column!r} has type {kind}, which cannot be event time: that is a timestamp, a date, or an integer "
-        "with ts_unit; name the column that holds it, or cast this one"
+        f"with ts_unit; name the column that holds it, or cast this one{seconds if kind in _FRACTIONS else ''}"
     )
 
 
