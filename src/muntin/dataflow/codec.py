@@ -21,6 +21,7 @@ from muntin.core import schema
 from muntin.core.errors import InternalError, StoreError
 from muntin.dataflow import graph, routes
 from muntin.operators.joins import join_graph, narrow
+from muntin.operators.joins.counted_rows import CountedInput
 from muntin.operators.operator import Described
 from muntin.plan import catalog, exprs, nodes, windows
 
@@ -132,7 +133,7 @@ def classes() -> dict[str, type[Any]]:
     for module in (schema, exprs, windows, catalog, routes, join_graph, narrow):
         own = (c for c in vars(module).values() if isinstance(c, type) and is_dataclass(c))
         found |= {c.__name__: c for c in own}
-    return found | {c.__name__: c for c in (graph.Edge, graph.Vertex, graph.QueryPlan, nodes.WindowEdge)}
+    return found | {c.__name__: c for c in (graph.Edge, graph.Vertex, graph.QueryPlan, nodes.WindowEdge, CountedInput)}
 
 
 def _operators(base: type[Any]) -> Iterator[type[Any]]:

@@ -22,11 +22,13 @@ from muntin.dataflow.codec import CLASS, decode, encode
 from muntin.dataflow.explain.words import words_of
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.row_joins import share_row_joins
 from muntin.dataflow.sharing.row_windows import share_row_windows
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.slices import with_schedule
 from muntin.dataflow.sharing.value_costs import settled_by_cost
 from muntin.dataflow.sharing.window_joins import share_window_joins
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
 from muntin.operators.time_window import meaning_of
@@ -217,6 +219,7 @@ def take_up(
             settled.add(name)
     stays = {number for number, name in enumerate(plans) if name in settled}
     shared = share_window_joins(list(plans.values()), places, known or Statistics(), stays, schedule)
+    shared = share_row_joins(shared, places, known or Statistics(), stays)
     shared = share_row_windows(shared, places, stays)
     plans = {n: with_schedule(p, schedule) for n, p in zip(plans, shared, strict=True)}
     if before is not None:
@@ -271,7 +274,8 @@ def _going_on(
 
 def _shares(old: DurableQuery) -> bool:
     """Whether a stored plan reads a join that it shares with others: it goes on so, whoever else still does."""
-    return any(v["op"][CLASS] == Narrow.__name__ for v in old.plan["vertices"])
+    shared = {Narrow.__name__, CountedJoin.__name__}
+    return any(v["op"][CLASS] in shared for v in old.plan["vertices"])
 
 
 def _begun(new: list[str], plan: QueryPlan, start: Start, changed: bool) -> str:

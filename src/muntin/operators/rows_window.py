@@ -89,7 +89,7 @@ def windows_of(
     partitions = KeyedTable(state, "partitions", _keys(op, fresh).schema)
     group = partitions.ids_of(_keys(op, fresh), fresh.num_rows)
     had = partitions.counter("rows").copy()
-    number = had[group] + _rank_within(group) + 1
+    number = had[group] + rank_within(group) + 1
     has = had + np.bincount(group, minlength=len(had))
     moments = _Moments(had, has, group, number, int64s(fresh, START))
     found = []
@@ -172,7 +172,7 @@ def _by_value(rows: pa.RecordBatch, names: list[str]) -> Ints:
     return np.lexsort([*keys[::-1], int64s(rows, START)])
 
 
-def _rank_within(group: Ints) -> Ints:
+def rank_within(group: Ints) -> Ints:
     """How many rows of the same group come before each."""
     order = np.argsort(group, kind="stable")
     first = np.flatnonzero(np.append(True, np.diff(group[order]) != 0)) if len(group) else np.empty(0, np.int64)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from muntin.core.errors import ConfigError
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.sharing.rules import shared_graph
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.table_feed import TableFeed
 from muntin.plan.catalog import Stream
@@ -95,7 +96,7 @@ def packed(
 def _by_time(rows: DataFrame, graph: Graph) -> DataFrame:
     """Each partition in order of event time; rows of one instant as they came, where a window of rows or a table cares.
     """
-    if not any(isinstance(v.op, RowsWindow | TableFeed) for v in graph.vertices):
+    if not any(isinstance(v.op, RowsWindow | CountedJoin | TableFeed) for v in graph.vertices):
         return rows.sortWithinPartitions("__ts")
     return rows.withColumn("__n", F.monotonically_increasing_id()).sortWithinPartitions("__ts", "__n")
 

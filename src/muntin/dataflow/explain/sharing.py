@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from muntin.core.spans import span_text
 from muntin.dataflow.graph import Graph
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.narrow import Narrow
+from muntin.operators.reader import Reader
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.windows import Range
 
@@ -16,19 +18,40 @@ def sharing_note(graph: Graph, number: int, queries: Sequence[str]) -> str:
     its rows are held instead of how long those of all would be; "" where it is no such join. ``queries``: the names of
     the graph's plans."""
     readers = [i for i, v in enumerate(graph.vertices) if any(e.vertex == number for e in v.inputs)]
+    op = graph.vertices[number].op
+    if isinstance(op, CountedJoin):
+        return _rows_note(op, [graph.vertices[i].op for i in readers], _whose(graph, number, queries))
     narrowed = [i for i in readers if isinstance(graph.vertices[i].op, Narrow)]
     if not narrowed or len(narrowed) < len(readers):
         return ""
     held = [_length(graph.vertices[e.vertex].op) for e in graph.vertices[number].inputs]
     apart = [[_length(p.window) for p in graph.vertices[i].op.parts] for i in narrowed]  # type: ignore[attr-defined]
-    whose = ", ".join(queries[q] for q in sorted(graph.used_by[number]))
+    whose = _whose(graph, number, queries)
     if len(narrowed) == 1:
-        return f"one join for {whose}, as wide as it was for queries that are gone"
+        return _alone(whose)
     rows = " and ".join(
         f"{span_text(own)} of rows instead of {span_text(sum(x))}"
         for own, x in zip(held, zip(*apart, strict=True), strict=True)
     )
     return f"one join in place of {len(narrowed)}, for {whose}: it keeps {rows}"
+
+
+def _whose(graph: Graph, number: int, queries: Sequence[str]) -> str:
+    return ", ".join(queries[q] for q in sorted(graph.used_by[number]))
+
+
+def _alone(whose: str) -> str:
+    return f"one join for {whose}, as wide as it was for queries that are gone"
+
+
+def _rows_note(op: CountedJoin, readers: Sequence[object], whose: str) -> str:
+    """The same of a join of windows of rows."""
+    read = [op.windows[r.window] for r in readers if isinstance(r, Reader)]
+    if len(read) == 1:
+        return _alone(whose)
+    rows = " and ".join(f"{own:,} rows instead of {sum(n):,}" for own, n in zip(op.longest, zip(*read), strict=True))
+    each = "" if not any(i.by for i in op.inputs) else " of each partition"
+    return f"one join in place of {len(read)}, for {whose}: it keeps {rows}{each}"
 
 
 def _length(op: object) -> int:

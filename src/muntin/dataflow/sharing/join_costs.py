@@ -84,9 +84,9 @@ def _flow(
     join: JoinedWindows, keeps: Sequence[Sequence[Expr]], lengths: Sequence[int], known: Statistics
 ) -> JoinFlow:
     streams = [i.stream for i in join.inputs]
-    rates = [_rate(s, keep, known) for s, keep in zip(streams, keeps, strict=True)]
+    rates = [rate_of(s, keep, known) for s, keep in zip(streams, keeps, strict=True)]
     sizes = [max(r * x / SECOND, 1e-9) for r, x in zip(rates, lengths, strict=True)]
-    share = prod(_equal(tuple((streams[i], e) for i, e in terms), known) for terms in join.equalities)
+    share = prod(equal_share(tuple((streams[i], e) for i, e in terms), known) for terms in join.equalities)
     by_input = {f"{i}.{c.name}": known.values(streams[i].name, c.name) for i, c in _columns(join)}
     share *= prod(selectivity(c, by_input, known) for c in join.conditions)
     every = share * prod(sizes)
@@ -101,13 +101,13 @@ def _values(stream: Stream, known: Statistics) -> dict[str, float]:
     return {f.name: known.values(stream.name, f.name) for f in stream.schema}
 
 
-def _rate(stream: Stream, keep: Sequence[Expr], known: Statistics) -> float:
+def rate_of(stream: Stream, keep: Sequence[Expr], known: Statistics) -> float:
     """Rows a second of a stream that pass the conditions."""
     values = _values(stream, known)
     return known.rate(stream.name, stream.rate) * prod(selectivity(c, values, known) for c in keep)
 
 
-def _equal(terms: Sequence[tuple[Stream, Expr]], known: Statistics) -> float:
+def equal_share(terms: Sequence[tuple[Stream, Expr]], known: Statistics) -> float:
     """The share of combinations whose terms are equal: one in the product of their numbers of values but the least."""
     values = sorted(max(1.0, values_of(e, _values(s, known))) for s, e in terms)
     return 1 / prod(values[1:])

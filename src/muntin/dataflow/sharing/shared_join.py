@@ -74,15 +74,15 @@ def merged(members: Sequence[JoinedWindows]) -> SharedJoin:
 def _merged_input(inputs: Sequence[JoinInput], length: int) -> SharedInput:
     common = [c for c in inputs[0].keep if all(c in i.keep for i in inputs)]
     rests = [[c for c in i.keep if c not in common] for i in inputs]
-    keep = _ordered([*common, *_either(rests)])
+    keep = ordered([*common, *either(rests)])
     asked = [Column(c.name, c.type) for rest in rests for r in rest for c in columns_of(r)]
-    columns = _ordered([*(e for i in inputs for e in i.columns), *asked, event_time_column(inputs[0].stream)])
+    columns = ordered([*(e for i in inputs for e in i.columns), *asked, event_time_column(inputs[0].stream)])
     return SharedInput(keep, columns, length)
 
 
-def _either(rests: Sequence[list[Expr]]) -> list[Expr]:
+def either(rests: Sequence[list[Expr]]) -> list[Expr]:
     """That one of several lists of conditions holds; [] where one of them is empty."""
-    kinds = _ordered([conjunction(list(_ordered(r))) for r in rests if r])
+    kinds = ordered([conjunction(list(ordered(r))) for r in rests if r])
     if not all(rests):
         return []
     whole = kinds[0]
@@ -91,7 +91,7 @@ def _either(rests: Sequence[list[Expr]]) -> list[Expr]:
     return [whole]
 
 
-def _ordered(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
+def ordered(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
     """Each once, in an order that does not depend on who asked first."""
     return tuple(sorted(dict.fromkeys(exprs), key=stable_text))
 

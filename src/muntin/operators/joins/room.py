@@ -32,11 +32,15 @@ class Room:
         self.looked = 0
         """Rows of the windows that probes looked at."""
 
+    def middle(self) -> int | None:
+        """A time inside the step with about half of the new rows before it; None if all start at one instant."""
+        return _middle(self._windows, self._ctx)
+
     def check(self, rows: int) -> None:
         """Raises Cut at the middle of the new rows if ``rows`` are too many."""
         if rows <= self.most:
             return
-        at = _middle(self._windows, self._ctx)
+        at = self.middle()
         if at is not None:
             raise Cut(at)
         self.most = UNBOUNDED

@@ -1,0 +1,162 @@
+"""Joins of two windows of rows as several queries may share them: what each input reads, keeps and shows.
+
+Such a join can be shared where each input is a window of the latest rows straight on a stream, numbered where it is
+joined: on one shard, or where its partitions are spread by columns that are joined. Selections between windows and join
+are kept apart from what is numbered. (Windows of which nothing is read but the partition stay alone: a row that goes
+there equals the one that comes, and such pairs cancel before they are joined.) Two joins have one *signature* where they number the same streams alike and join
+them on the same columns; the sizes of windows, selections and columns may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name
+from muntin.dataflow.routes import HERE, Keyed, Route, Single
+from muntin.dataflow.sharing.joined_windows import domain_of
+from muntin.operators.compute import Compute
+from muntin.operators.joins.window_join import WindowJoin
+from muntin.operators.rows_window import RowsWindow
+from muntin.operators.source import Source
+from muntin.operators.time_window import TimeWindow
+from muntin.plan.exprs import TRUE, Column, Expr, calls_user_code, conjuncts, map_columns
+
+
+@dataclass(frozen=True)
+class RowsInput:
+    """A window of rows that a join reads. ``op``: it; ``window``, ``source``: the vertices below; ``route``: how rows
+    reach it, by columns of the stream (none: one shard); ``keep``: conditions that its rows pass on their way to the
+    join; ``columns``: what the join gets; ``keys``: what is joined; ``by``, ``order``: as ``op`` has them. All columns
+    are the stream's own, and so are those in conditions."""
+
+    op: RowsWindow
+    window: Vertex
+    source: Vertex
+    route: tuple[Column, ...]
+    keep: tuple[Expr, ...]
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    keys: tuple[Column, ...]
+    by: tuple[Column, ...]
+    order: tuple[Column, ...]
+
+    @property
+    def numbered(self) -> Hashable:
+        """Equal for windows that number rows alike, and where they do."""
+        source = self.source.op
+        assert isinstance(source, Source)
+        return source.stream.name, source.keep, self.window.op, self.by, self.order, self.route, self.window.streams
+
+
+@dataclass(frozen=True)
+class JoinedRows:
+    """A join of two windows of rows in a plan: vertex number ``vertex`` of plan number ``plan``, under the name ``id``.
+    """
+
+    plan: int
+    vertex: int
+    id: str
+    inputs: tuple[RowsInput, RowsInput]
+    domain: tuple[str, ...]
+    streams: tuple[str, ...]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The sizes of its windows."""
+        return self.inputs[0].op.count, self.inputs[1].op.count
+
+    @property
+    def signature(self) -> Hashable:
+        """Equal for joins that can be one."""
+        return tuple((i.numbered, i.keys) for i in self.inputs), self.domain, self.streams
+
+
+def row_joins_of(plans: Mapping[int, QueryPlan]) -> Iterator[JoinedRows]:
+    """The joins of plans that could be shared, in order."""
+    for number, plan in plans.items():
+        if plan.options.memory is None:  # a bound on what one query holds would bound what others need
+            for i in range(len(plan.vertices)):
+                found = joined_rows(plan, i, number)
+                if found is not None:
+                    yield found
+
+
+def joined_rows(plan: QueryPlan, number: int, of: int = 0) -> JoinedRows | None:
+    """The vertex as a join of windows of rows that could be shared; None where it is none."""
+    v = plan.vertices[number]
+    if not isinstance(v.op, WindowJoin) or v.op.null_safe or len(v.inputs) != 2 or not v.op.keys[0]:
+        return None
+    domain, found, first = domain_of(plan.vertices, v), [], 0
+    for edge, keys in zip(v.inputs, v.op.keys, strict=True):
+        places = [int(k[1:]) - first for k in keys]
+        given = _input(plan.vertices, edge, places)
+        if given is None or given.window.streams != v.streams:
+            return None
+        found.append(given)
+        first += len(given.columns)
+    types = zip(found[0].keys, found[1].keys, strict=True)
+    if domain is None or any(a.type != b.type for a, b in types):
+        return None
+    return JoinedRows(of, number, v.id, (found[0], found[1]), domain, v.streams)
+
+
+def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsInput | None:
+    """What a join reads by an edge, with the places of the columns that it joins."""
+    passed: list[Compute] = []
+    names = vertices[edge.vertex].names
+    while edge.route == HERE and isinstance(op := vertices[edge.vertex].op, Compute):
+        passed.append(op)
+        (edge,) = vertices[edge.vertex].inputs
+    rows = vertices[edge.vertex]
+    if edge.route != HERE or not isinstance(rows.op, RowsWindow) or rows.op.by_value or rows.op.slide is not None:
+        return None
+    if rows.inputs[0].route != HERE or domain_of(vertices, rows) is None:
+        return None
+    window = vertices[rows.inputs[0].vertex]
+    if not isinstance(window.op, TimeWindow) or len(window.inputs) != 1 or domain_of(vertices, window) != ():
+        return None
+    source = vertices[window.inputs[0].vertex]
+    own = _plain(source)
+    if own is None:
+        return None
+    route = _spread(window.inputs[0].route, own)
+    by = tuple(own[int(c[1:])] for c in rows.op.by)
+    columns, keep = list(own), []
+    for op in reversed(passed):
+        keep += conjuncts(map_columns(op.predicate, lambda c, now=tuple(columns): now[int(c.name[1:])]))  # type: ignore[misc]
+        made = [columns[int(e.name[1:])] for _, e in op.columns or () if isinstance(e, Column)]
+        if len(made) < len(op.columns or ()):
+            return None
+        columns = columns if op.columns is None else made
+    joined = tuple(columns[k] for k in keys)
+    if by and {*columns} <= {*by}:  # a row that is pushed out equals the one that pushes it out: nothing changes at all
+        return None
+    if route is None or not {*route, *by} <= {*joined} or any(map(calls_user_code, keep)):
+        return None
+    order = (own[int(rows.op.order[1:])],) if rows.op.order else ()
+    kept = tuple(c for c in dict.fromkeys(keep) if c != TRUE)
+    return RowsInput(rows.op, window, source, route, kept, tuple(columns), names, joined, by, order)
+
+
+def _plain(source: Vertex) -> tuple[Column, ...] | None:
+    """The columns of a source of rows; None where it computes some, or is none that could be shared."""
+    if not isinstance(source.op, Source) or source.op.stream.static or source.op.stream.silent:
+        return None
+    columns = tuple(e for _, e in source.op.columns if isinstance(e, Column))
+    return columns if len(columns) == len(source.op.columns) else None
+
+
+def _spread(route: Route, columns: Sequence[Column]) -> tuple[Column, ...] | None:
+    """The columns by which rows are spread; None for another way."""
+    match route:
+        case Single():
+            return ()
+        case Keyed(names):
+            return tuple(columns[int(n[1:])] for n in names)
+    return None
+
+
+def spread(columns: Sequence[Column], among: Sequence[Column]) -> Route:
+    """The way back: a route by these columns, numbered among those of a source."""
+    return Keyed(tuple(column_name(among.index(c)) for c in columns)) if columns else Single()

@@ -1,0 +1,88 @@
+"""What joins of windows of rows cost alone and shared, by estimate, in units as joins of windows of time
+(``join_costs``).
+
+Alone, a join takes every row in when it comes and again when it goes, and both times gives its pairs, also those of rows
+that are taken away again while both wait to be merged. A shared one takes rows in once and finds the pairs that begin
+once; what ends it looks for window by window, by a look-up for each row that is pushed out, and every query has its own
+results; who selects among those looks at all of its windows'. So it loses where the selections of queries leave little of
+the streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from muntin.dataflow.sharing.join_costs import LOOK, ROW, equal_share, rate_of
+from muntin.dataflow.sharing.joined_rows import JoinedRows
+from muntin.operators.source import Source
+from muntin.optimizer.statistics import Statistics
+from muntin.plan.catalog import Stream
+from muntin.plan.exprs import Expr
+
+LEAVE = 3.0
+"""Finding a row that a window pushes out, and its partners."""
+
+TAKEN_BACK = 4.0
+"""Results that a join alone gives for each pair: it comes and goes, and meets rows that are taken away already (counted:
+4 to 14 where batches are small beside the window)."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """``rows`` a second that come into a join, ``results`` a second that begin (as many end)."""
+
+    rows: float
+    results: float
+
+    @property
+    def cost(self) -> float:
+        """What the join costs alone."""
+        return 2 * ROW * self.rows + TAKEN_BACK * self.results
+
+
+def alone(join: JoinedRows, known: Statistics) -> Flow:
+    """Of a join as one query asks for it."""
+    return _flow(join, [i.keep for i in join.inputs], join.counts, known)
+
+
+def shared_cost(
+    joins: Collection[JoinedRows], keeps: Sequence[Sequence[Expr]], flows: Mapping[str, Flow], known: Statistics
+) -> float:
+    """Of a join that stands for several, whose rows pass ``keeps``, and of those that read it; ``flows``: of each alone,
+    by id."""
+    windows, one = {j.counts for j in joins}, next(iter(joins))
+    wide = _flow(one, keeps, (max(w[0] for w in windows), max(w[1] for w in windows)), known)
+    own = {w: _flow(one, keeps, w, known).results for w in windows}
+    order = sorted(own.values(), reverse=True)
+    cost = ROW * wide.rows + wide.results + LOOK * sum([wide.results, *order[:-1]])
+    cost += sum(LEAVE * wide.rows + 2 * r for r in order)
+    selecting = [j for j in joins if any({*i.keep} - {*k} for i, k in zip(j.inputs, keeps, strict=True))]
+    return cost + sum(2 * (LOOK * own[j.counts] + flows[j.id].results) for j in selecting)
+
+
+def _flow(
+    join: JoinedRows, keeps: Sequence[Sequence[Expr]], counts: tuple[int, int], known: Statistics
+) -> Flow:
+    streams = [_stream(i.source.op) for i in join.inputs]
+    rates = [rate_of(s, keep, known) for s, keep in zip(streams, keeps, strict=True)]
+    sizes = [
+        n * max(1.0, _partitions(s, i.by, known)) * r / max(rate_of(s, (), known), 1e-9)
+        for n, s, i, r in zip(counts, streams, join.inputs, rates, strict=True)
+    ]
+    share = 1.0
+    for left, right in zip(join.inputs[0].keys, join.inputs[1].keys, strict=True):
+        share *= equal_share(((streams[0], left), (streams[1], right)), known)
+    return Flow(sum(rates), share * (rates[0] * sizes[1] + rates[1] * sizes[0]))
+
+
+def _stream(op: object) -> Stream:
+    assert isinstance(op, Source)
+    return op.stream
+
+
+def _partitions(stream: Stream, by: Sequence[Expr], known: Statistics) -> float:
+    found = 1.0
+    for c in by:
+        found *= known.values(stream.name, getattr(c, "name", ""))
+    return found

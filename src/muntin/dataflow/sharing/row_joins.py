@@ -1,0 +1,209 @@
+"""Joins of windows of rows of one signature become one join of the largest, and a ``Reader`` a query (Hammad et al.,
+2.1.2 and 2.2: windows as counts, one output for each).
+
+As with joins of windows of time, selections of several queries are pulled above a shared join, and who comes together
+is decided by cost. A new query does not read a join that runs: that would have it take back pairs that the query never
+got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from muntin.dataflow.builder import Places
+from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name, vertex_id
+from muntin.dataflow.sharing.joined_rows import JoinedRows, RowsInput, row_joins_of, spread
+from muntin.dataflow.sharing.rewriting import Build, with_vertices
+from muntin.dataflow.sharing.row_join_costs import Flow, alone, shared_cost
+from muntin.dataflow.sharing.shared_join import either, ordered, spreads_of
+from muntin.operators.compute import Compute
+from muntin.operators.joins.counted_join import CountedJoin, Counts
+from muntin.operators.joins.counted_rows import CountedInput
+from muntin.operators.reader import Reader
+from muntin.operators.source import Source
+from muntin.optimizer.plan_text import window_text
+from muntin.optimizer.statistics import Statistics
+from muntin.plan.exprs import TRUE, Column, Expr, columns_of, conjunction, map_columns
+from muntin.plan.windows import Rows
+
+
+def share_row_joins(
+    plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = ()
+) -> list[QueryPlan]:
+    """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
+    they are."""
+    running = {v.id for n in settled for v in plans[n].vertices}
+    groups: dict[Hashable, list[JoinedRows]] = {}
+    for join in row_joins_of({n: p for n, p in enumerate(plans) if n not in settled}):
+        if join.id not in running:
+            groups.setdefault(join.signature, []).append(join)
+    builds: dict[int, dict[int, Build]] = {}
+    for joins in groups.values():
+        for cluster in _clusters(joins, known):
+            shared = merged(cluster)
+            if len({j.id for j in cluster}) > 1 and shared.vertices(0)[-1].id not in running:
+                for join in cluster:
+                    build = _build(plans[join.plan], join, shared, places)
+                    builds.setdefault(join.plan, {})[join.vertex] = build
+    made = {n: with_vertices(plans[n], own, places) for n, own in builds.items()}
+    return [made.get(n) or plan for n, plan in enumerate(plans)]
+
+
+def _clusters(joins: Sequence[JoinedRows], known: Statistics) -> list[list[JoinedRows]]:
+    """Who shares with whom: each join, those with most results first, goes where it saves most, or stays alone."""
+    flows = {j.id: alone(j, known) for j in joins}
+    clusters: list[list[JoinedRows]] = []
+    for join in sorted(joins, key=lambda j: (-flows[j.id].results, j.id)):
+        own = flows[join.id].cost
+        saved = [
+            own if join.id in {j.id for j in c} else _cost(c, flows, known) + own - _cost([*c, join], flows, known)
+            for c in clusters
+        ]
+        best = max(range(len(clusters)), key=lambda n: (saved[n], -n), default=None)
+        if best is not None and saved[best] > 0:
+            clusters[best].append(join)
+        else:
+            clusters.append([join])
+    return clusters
+
+
+def _cost(cluster: Sequence[JoinedRows], flows: dict[str, Flow], known: Statistics) -> float:
+    own = {j.id: flows[j.id] for j in cluster}
+    if len(own) == 1:
+        return next(iter(own.values())).cost
+    joins = {j.id: j for j in cluster}
+    return shared_cost(joins.values(), [i.keep for i in merged(cluster).inputs], flows, known)
+
+
+@dataclass(frozen=True)
+class _Input:
+    """An input of a shared join: ``keep``: conditions that its rows pass; ``columns``: what is kept, by name."""
+
+    keep: tuple[Expr, ...]
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class SharedRowJoin:
+    """A join for all ``members`` (of one signature)."""
+
+    members: tuple[JoinedRows, ...]
+    inputs: tuple[_Input, _Input]
+
+    @property
+    def windows(self) -> tuple[Counts, ...]:
+        """The sizes of windows, each once."""
+        return tuple(sorted({m.counts for m in self.members}))
+
+    def column(self, input: int, c: Column) -> str:
+        """What holds a column of an input in the join's rows."""
+        first = len(self.inputs[0].columns) if input else 0
+        return column_name(first + self.inputs[input].columns.index(c))
+
+    def rest(self, member: JoinedRows) -> Expr:
+        """What a member asks of the join's rows beyond what it does."""
+        rests = []
+        for i, (have, want) in enumerate(zip(self.inputs, member.inputs, strict=True)):
+            own = conjunction([c for c in want.keep if c not in have.keep])
+            rests.append(map_columns(own, lambda c, i=i: Column(self.column(i, c), c.type)))  # type: ignore[misc]
+        return conjunction([r for r in rests if r != TRUE])
+
+    def vertices(self, first: int) -> list[Vertex]:
+        """Sources, windows and the join, the join last; the first is to be vertex number ``first``."""
+        made: list[Vertex] = []
+        one = self.members[0]
+        for i, own in enumerate(self.inputs):
+            made += _below(one.inputs[i], own.columns, self._names(i), first + len(made))
+        windows = [1, 3]
+        counts = [max(m.counts[i] for m in self.members) for i in (0, 1)]
+        given = [self._counted(i, one.inputs[i], count) for i, count in enumerate(counts)]
+        op = CountedJoin((given[0], given[1]), self.windows)
+        id = vertex_id(op, [made[w].id for w in windows], one.domain)
+        types = [t for w in windows for t in made[w].types]
+        names = [n for w in windows for n in made[w].names]
+        edges = tuple(Edge(first + w) for w in windows)
+        join = Vertex(id, op, edges, (*types, pa.int32()), True, one.streams, names=(*names, "window"))
+        return [*made, join]
+
+    def _counted(self, i: int, pattern: RowsInput, count: int) -> CountedInput:
+        def named(columns: Sequence[Column]) -> tuple[str, ...]:
+            return tuple(self.column(i, c) for c in columns)
+
+        keep = map_columns(conjunction(list(self.inputs[i].keep)), lambda c: Column(self.column(i, c), c.type))
+        return CountedInput(
+            named(pattern.keys), named(pattern.by), next(iter(named(pattern.order)), None), keep, count
+        )
+
+    def _names(self, i: int) -> tuple[str, ...]:
+        """What people call the columns: as the first member does that reads them."""
+        known: dict[Expr, str] = {}
+        for m in self.members:
+            for c, name in zip(m.inputs[i].columns, m.inputs[i].names, strict=True):
+                known.setdefault(c, name)
+        alias = next(iter(known.values())).partition(".")[0]
+        return tuple(known.get(c, f"{alias}.{c.name}") for c in self.inputs[i].columns)
+
+
+def merged(members: Sequence[JoinedRows]) -> SharedRowJoin:
+    """The join of the largest windows that serves all members."""
+    first, second = (_merged([m.inputs[i] for m in members]) for i in (0, 1))
+    return SharedRowJoin(tuple(members), (first, second))
+
+
+def _merged(inputs: Sequence[RowsInput]) -> _Input:
+    common = [c for c in inputs[0].keep if all(c in i.keep for i in inputs)]
+    keep = ordered([*common, *either([[c for c in i.keep if c not in common] for i in inputs])])
+    one, asked = inputs[0], {c for i in inputs for k in i.keep for c in columns_of(k)}
+    columns = {*one.keys, *one.by, *one.order, *asked, *(c for i in inputs for c in i.columns)}
+    return _Input(keep, tuple(sorted(columns, key=lambda c: c.name)))
+
+
+def _below(pattern: RowsInput, columns: Sequence[Column], names: tuple[str, ...], first: int) -> list[Vertex]:
+    """A source and the window on it."""
+    kept = pattern.source.op
+    assert isinstance(kept, Source)
+    op = Source(kept.stream, kept.keep, tuple((column_name(i), c) for i, c in enumerate(columns)))
+    types = tuple(c.type for c in columns)
+    source = Vertex(vertex_id(op, ()), op, (), types, False, pattern.source.streams, names=names)
+    edge = Edge(first, spread(pattern.route, columns))
+    window = pattern.window
+    id = vertex_id(window.op, [source.id])
+    return [
+        source, Vertex(id, window.op, (edge,), types, False, window.streams, fifo=window.fifo, names=names),
+    ]  # fmt: skip
+
+
+def _build(plan: QueryPlan, member: JoinedRows, shared: SharedRowJoin, places: Places) -> Build:
+    v, rest = plan.vertices[member.vertex], shared.rest(member)
+
+    def build(first: int) -> list[Vertex]:
+        made = shared.vertices(first)
+        join = made[-1]
+        places.wanted(join.id, spreads_of(join, made, first))
+        own = [shared.column(i, c) for i, given in enumerate(member.inputs) for c in given.columns]
+        asked = list(dict.fromkeys([*own, *(c.name for c in columns_of(rest))])) if rest != TRUE else own
+        op = Reader(shared.windows.index(member.counts), tuple(asked), " and ".join(map(_words, member.inputs)))
+        edges = (Edge(first + len(made) - 1),)
+        id = vertex_id(op, [join.id], member.domain)
+        if rest == TRUE:
+            return [*made, Vertex(id, op, edges, v.types, True, v.streams, names=v.names)]
+        types = tuple(join.schema.field(c).type for c in asked)
+        names = tuple(join.names[int(c[1:])] for c in asked)
+        reader = Vertex(id, op, edges, types, True, v.streams, names=names)
+        keep = map_columns(rest, lambda c: Column(column_name(asked.index(c.name)), c.type))
+        columns = tuple((column_name(n), Column(column_name(asked.index(c)), t)) for n, (c, t) in enumerate(
+            zip(own, v.types, strict=True)
+        ))
+        narrow = Compute(keep, columns)
+        id = vertex_id(narrow, [reader.id], member.domain)
+        over = (Edge(first + len(made)),)
+        return [*made, reader, Vertex(id, narrow, over, v.types, True, v.streams, names=v.names)]
+
+    return build
+
+
+def _words(given: RowsInput) -> str:
+    return window_text(Rows(given.op.count, None, tuple(c.name for c in given.by)))
