@@ -16,6 +16,7 @@ from muntin.core.time import instant_text
 from muntin.dataflow.durable import DurablePlan, from_json, take_up, to_json
 from muntin.local.one_time import OneTimeAnswer, one_time
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.session.engines import by_duckdb
 from muntin.session.one_time import _by_another
 
@@ -128,6 +129,17 @@ def test_each_alone(text: str) -> None:
     assert Counter(rounded(r.values()) for r in found.rows.to_pylist()) == expected and expected
     ticks = run.plans[0].ticks
     assert ticks is None or found.at % min(ticks.slides) == 0
+
+
+def test_joins_of_windows_of_rows_that_are_one() -> None:
+    text = "SELECT a.k, a.v, b.v AS w FROM A [{by}ROWS {n}] a, B [{by}ROWS {n}] b WHERE a.k = b.k"
+    for by in ("", "PARTITION BY k "):
+        run = Run([text.format(by=by, n=n) for n in (2, 5, 9)], data(9)[:9], 2)
+        assert sum(isinstance(v.op, CountedJoin) for v in run.pipeline.graph.vertices) == 1
+        for number in range(3):
+            found = run.ask(f"SELECT * FROM q{number}")
+            expected = run.expected(number, found.at)
+            assert Counter(rounded(r.values()) for r in found.rows.to_pylist()) == expected and expected
 
 
 def test_any_query_over_them_and_over_windows() -> None:

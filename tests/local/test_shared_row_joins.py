@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -45,9 +46,8 @@ FORMS = [
 
 
 def catalog(slack: int = 0, order: str | None = None) -> Catalog:
-    return Catalog(
-        tuple(Stream(n, SCHEMA, "ts", ts_unit=SECOND, slack=slack, order=i, order_by=order) for i, n in enumerate("ABC"))
-    )
+    streams = (Stream(n, SCHEMA, "ts", ts_unit=SECOND, slack=slack, order_by=order) for n in "ABC")
+    return Catalog(tuple(replace(s, order=i) for i, s in enumerate(streams)))
 
 
 def draw_group(rng: Random, most: int = 8) -> list[BoundQuery]:

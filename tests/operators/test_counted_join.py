@@ -1,5 +1,5 @@
-"""The join of windows of rows of many sizes by itself, against a naive model: at each instant the pairs of rows that are
-among the latest of their partitions then."""
+"""The join of windows of rows of many sizes by itself, against a naive model: at each instant the pairs of rows that
+are among the latest of their partitions then."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ TEXTS = {
     "wide": "SELECT a.k, a.v, b.v AS w FROM a [RANGE 20 SECONDS] a, b [RANGE 12 SECONDS] b WHERE a.k = b.k",
     "narrow": "SELECT b.j, COUNT(*) AS n FROM a [RANGE 3 SECONDS SLIDE 2 SECONDS] a, "
     "b [RANGE 9 SECONDS SLIDE 2 SECONDS] b WHERE a.k = b.k AND a.v > 20 GROUP BY b.j",
+    "many": "SELECT a.k, a.v, b.v AS w FROM a [ROWS 40] a, b [ROWS 30] b WHERE a.k = b.k",
+    "few": "SELECT b.j, COUNT(*) AS n FROM a [ROWS 7] a, b [ROWS 9] b WHERE a.k = b.k AND a.v > 20 GROUP BY b.j",
     "part": "SELECT a.j, b.name FROM a [RANGE 5 SECONDS] a, b [RANGE 5 SECONDS] b WHERE a.k = b.k AND a.j < b.j",
 }
 
@@ -40,6 +42,7 @@ def test_a_shared_join_on_spark_answers_as_each_alone(
             session.sql(TEXTS[name], name=name).write("parquet", str(tmp_path / name))
         if "wide" in names:
             assert "one join in place of 3, for wide, narrow, part" in session.explain()
+            assert "one join in place of 2, for many, few: it keeps 40 rows instead of 47" in session.explain()
         session.start(str(tmp_path / "cp"), "available_now").await_termination()
         for n, source in feeds.items():
             source.put(*tables[n][3:])

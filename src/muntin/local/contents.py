@@ -31,6 +31,7 @@ from muntin.operators.compute import Compute
 from muntin.operators.context import Context
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.window_join import WindowJoin
@@ -182,7 +183,7 @@ class _Evaluation:
         if not found:
             return None
         whole = Batch.concat(found)
-        if isinstance(vertex.op, Synopsis):  # whose readers find their rows by window
+        if isinstance(vertex.op, Synopsis | CountedJoin):  # whose readers find their rows by window
             window = whole.columns.column(whole.columns.num_columns - 1).to_numpy()
             whole = whole.take(np.argsort(window, kind="stable"))
         return whole

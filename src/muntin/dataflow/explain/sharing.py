@@ -49,7 +49,8 @@ def _rows_note(op: CountedJoin, readers: Sequence[object], whose: str) -> str:
     read = [op.windows[r.window] for r in readers if isinstance(r, Reader)]
     if len(read) == 1:
         return _alone(whose)
-    rows = " and ".join(f"{own:,} rows instead of {sum(n):,}" for own, n in zip(op.longest, zip(*read), strict=True))
+    apart = zip(op.longest, zip(*read, strict=True), strict=True)
+    rows = " and ".join(f"{own:,} rows instead of {sum(n):,}" for own, n in apart)
     each = "" if not any(i.by for i in op.inputs) else " of each partition"
     return f"one join in place of {len(read)}, for {whose}: it keeps {rows}{each}"
 

@@ -1,10 +1,11 @@
 """Joins of two windows of rows as several queries may share them: what each input reads, keeps and shows.
 
 Such a join can be shared where each input is a window of the latest rows straight on a stream, numbered where it is
-joined: on one shard, or where its partitions are spread by columns that are joined. Selections between windows and join
-are kept apart from what is numbered. (Windows of which nothing is read but the partition stay alone: a row that goes
-there equals the one that comes, and such pairs cancel before they are joined.) Two joins have one *signature* where they number the same streams alike and join
-them on the same columns; the sizes of windows, selections and columns may differ.
+joined: on one shard, or where its partitions are spread by columns that are joined. Selections between windows and
+join are kept apart from what is numbered. Windows of which nothing is read but the partition stay alone: a row that
+goes there equals the one that comes, and such pairs cancel before they are joined. Two joins have one *signature* where
+they number the same streams alike and join them on the same columns; the sizes of windows, selections and columns may
+differ.
 """
 
 from __future__ import annotations

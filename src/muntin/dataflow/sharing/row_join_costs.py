@@ -1,11 +1,11 @@
 """What joins of windows of rows cost alone and shared, by estimate, in units as joins of windows of time
 (``join_costs``).
 
-Alone, a join takes every row in when it comes and again when it goes, and both times gives its pairs, also those of rows
-that are taken away again while both wait to be merged. A shared one takes rows in once and finds the pairs that begin
-once; what ends it looks for window by window, by a look-up for each row that is pushed out, and every query has its own
-results; who selects among those looks at all of its windows'. So it loses where the selections of queries leave little of
-the streams.
+Alone, a join takes every row in when it comes and again when it goes, and both times gives its pairs, also those of
+rows that are taken away again while both wait to be merged. A shared one takes rows in once and finds the pairs that
+begin once; what ends it looks for window by window, by a look-up for each row that is pushed out, and every query has
+its own results; who selects among those looks at all of its windows'. So it loses where the selections of queries leave
+little of the streams.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LEAVE = 3.0
 """Finding a row that a window pushes out, and its partners."""
 
 TAKEN_BACK = 4.0
-"""Results that a join alone gives for each pair: it comes and goes, and meets rows that are taken away already (counted:
-4 to 14 where batches are small beside the window)."""
+"""Results that a join alone gives for each pair: it comes and goes, and meets rows that are taken away already
+(counted: 3 to 14)."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def alone(join: JoinedRows, known: Statistics) -> Flow:
 def shared_cost(
     joins: Collection[JoinedRows], keeps: Sequence[Sequence[Expr]], flows: Mapping[str, Flow], known: Statistics
 ) -> float:
-    """Of a join that stands for several, whose rows pass ``keeps``, and of those that read it; ``flows``: of each alone,
-    by id."""
+    """Of a join that stands for several, whose rows pass ``keeps``, and of those that read it; ``flows``: of each
+    alone, by id."""
     windows, one = {j.counts for j in joins}, next(iter(joins))
     wide = _flow(one, keeps, (max(w[0] for w in windows), max(w[1] for w in windows)), known)
     own = {w: _flow(one, keeps, w, known).results for w in windows}

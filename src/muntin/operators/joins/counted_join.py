@@ -5,8 +5,8 @@ rows iff by then fewer than n rows of its first part's partition have come after
 other. It ends when one of the two is pushed out, which other rows decide; so each window's ends are looked for when its
 rows are pushed out, among the partners that it still holds then: that finds just the pairs that end. A pair that begins
 and ends within a step is given with its end, and nothing is looked for.
-Cost of a step: the new rows and their pairs in the largest windows, once; for each window a look-up for each row that it
-pushes out, and its own results.
+Cost of a step: the new rows and their pairs in the largest windows, once; for each window a look-up for each row that
+it pushes out, and its own results.
 """
 
 from __future__ import annotations
@@ -54,6 +54,15 @@ class CountedJoin(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return counted_join(self, inputs, state, ctx)
+
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
+        """The pairs of the rows that each window holds. Cost: the rows that are kept, for each window."""
+        batches = combined(inputs)
+        first, second = (CountedRows(self.inputs[i], i, state, batches[i], ctx) for i in (0, 1))
+        sides, room = (first, second), _TimedRoom((first, second), ctx)
+        held = [_held(sides, w, at, room) for w in self.windows]
+        none = _Changes.ends(_Pairs.concat([]))
+        return _result(sides, [c for p in held for c in (_Changes(p, unending(len(p)), all_plus(len(p))), none)])
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Later rows decide when one leaves."""
@@ -199,6 +208,16 @@ def _paired(sides: Sides, i: int, own: Numbered, partners: Numbered, at: Ints) -
     for left, right in zip(mine.keys(own), other.keys(partners), strict=True):
         same &= columns_equal(left, right)
     return pairs if same.all() else pairs.take(np.flatnonzero(same))
+
+
+def _held(sides: Sides, counts: Counts, at: int, room: Room) -> _Pairs:
+    """The pairs in windows of ``counts``."""
+    mine, other = sides
+    rows = mine.held(counts[0])
+    theirs = other.partitions_of(rows, mine)
+    numbers = other.had[theirs] - counts[1] + 1, other.had[theirs]
+    asked, partners = other.with_keys(mine.hashes(rows), theirs, numbers, room, new=False)
+    return _paired(sides, 0, rows.take(asked), partners, np.full(len(asked), at))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One input of a join of windows of rows: its rows are numbered by partition and kept once, as the largest window needs.
+"""One input of a join of windows of rows: rows are numbered by partition and kept once, as the largest window needs.
 
 A row is found by its key and its number, and by its partition and its number. In a window of n rows it is from when it
 comes until row number + n of its partition does; so whoever knows how many rows of a partition had come at an instant
@@ -41,9 +41,9 @@ _PLACE = "__f"
 
 @dataclass(frozen=True)
 class CountedInput:
-    """What a join does with an input. ``keys``: the columns that are joined; ``by``: those that say the partition, which
-    are among them; ``order``: the one that orders rows of one instant (None, and for its ties: as they arrive); ``keep``:
-    what rows must fulfil to be joined, though all are numbered; ``count``: rows of the largest window."""
+    """What a join does with an input. ``keys``: the columns that are joined; ``by``: those that say the partition,
+    which are among them; ``order``: the one that orders rows of one instant (None, and for its ties: as they arrive);
+    ``keep``: what rows must fulfil to be joined, though all are numbered; ``count``: rows of the largest window."""
 
     keys: tuple[str, ...]
     by: tuple[str, ...]
@@ -188,6 +188,17 @@ class CountedRows:
                 same &= columns_equal(found.column(name), wanted.column(name))
             asked, refs, number = asked[same], refs.take(np.flatnonzero(same)), number[same]
         return Numbered(refs, group[asked], number) if len(asked) else None
+
+    def held(self, count: int) -> Numbered:
+        """The rows that are in a window of ``count`` before this step. Cost: all rows that are kept."""
+        found = []
+        for place, chunk in enumerate(self.chunks):
+            group = self._table.ids_of(_of(chunk.rows, self.given.by), chunk.rows.num_rows)
+            number = int64s(chunk.rows, START)
+            self._count()
+            rows = np.flatnonzero(number > self.had[group] - count)
+            found.append(Numbered(Refs(np.full(len(rows), place), rows), group[rows], number[rows]))
+        return Numbered.concat(found)
 
     def with_keys(
         self, hashes: Ints, group: Ints, numbers: tuple[Ints, Ints], room: Room, total: int = 0, new: bool = True
