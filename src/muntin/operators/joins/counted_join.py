@@ -214,6 +214,8 @@ def _held(sides: Sides, counts: Counts, at: int, room: Room) -> _Pairs:
     """The pairs in windows of ``counts``."""
     mine, other = sides
     rows = mine.held(counts[0])
+    if not len(rows):
+        return _Pairs.concat([])
     theirs = other.partitions_of(rows, mine)
     numbers = other.had[theirs] - counts[1] + 1, other.had[theirs]
     asked, partners = other.with_keys(mine.hashes(rows), theirs, numbers, room, new=False)
