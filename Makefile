@@ -10,7 +10,7 @@ CASE   ?= sliding-sum
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run docs test test-slow lint format types contracts pytest test-oldest bench lock sample clean
+.PHONY: help venv run docs test test-slow lint format types contracts kernels pytest test-oldest bench lock sample clean
 
 help: ## print this manual
 	@echo "make VERB, where VERB is one of:"
@@ -44,13 +44,19 @@ contracts: $(STAMP) ## import-linter: imports point down the layers
 $(VENV)/spark.jsa: $(STAMP) tools/jvm_archive.py
 	@$(JAVA) && $(BIN)/python tools/jvm_archive.py $@ >/dev/null 2>&1 || { rm -f $@; echo "muntin: no class archive: JVMs start as ever"; }
 
-pytest: $(VENV)/spark.jsa ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
+kernels: build/kernels ## compile all kernels, which is kept: tests that run side by side would compile them side by side
+
+build/kernels: $(STAMP) tools/compile_kernels.py $(wildcard src/muntin/kernels/*.py)
+	@$(BIN)/python tools/compile_kernels.py
+	@mkdir -p build && touch $@
+
+pytest: $(VENV)/spark.jsa build/kernels ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
 	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
-test-oldest: $(STAMP) ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
+test-oldest: $(STAMP) build/kernels ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
 	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest tests/spark -m any_spark $(ARGS)
 
-test-slow: $(VENV)/spark.jsa ## the long forms of the tests too (crashes, clusters, real streams): many minutes
+test-slow: $(VENV)/spark.jsa build/kernels ## the long forms of the tests too (crashes, clusters, real streams): many minutes
 	@$(JAVA) && $(BIN)/python -m pytest -m "slow or not slow" $(ARGS)
 
 docs: $(STAMP) ## the documentation as pages, into build/site (strict: a broken link or reference fails)

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shares_spark(item: pytest.Item) -> bool:
-    return item.get_closest_marker("spark") is not None and "spark" in getattr(item, "fixturenames", ())
+    return "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,11 @@ if ! "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11)
     echo "muntin: making $venv with $("$python" --version)" >&2
     "$python" -m venv --clear "$venv"
 fi
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
+# PySpark is half of what is unpacked: beside all others. Python compiles what is imported, when it is.
+install=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
+"${install[@]}" --no-deps -r <(grep '^pyspark==' requirements.lock) &
+pyspark=$!
+"${install[@]}" -r <(grep -v '^pyspark==' requirements.lock)
+wait "$pyspark"
 # The lock has the build tool too, so nothing unpinned is fetched for the editable install.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

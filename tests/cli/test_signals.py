@@ -69,10 +69,12 @@ def lives(pid: int) -> bool:
     "moment, sent, words",
     [
         (at_once, ["SIGINT"], "muntin: stopped"),
-        (jvm_starts, ["SIGINT"], "muntin: stopped"),
-        pytest.param(jvm_starts, ["SIGHUP"], "muntin: stopped", marks=pytest.mark.slow),
+        pytest.param(jvm_starts, ["SIGINT"], "muntin: stopped", marks=pytest.mark.slow),
+        (jvm_starts, ["SIGHUP"], "muntin: stopped"),
         pytest.param(streams_start, ["SIGINT"], "muntin: stopped", marks=pytest.mark.slow),
-        (runs, ["SIGHUP"], "muntin: stopped; the checkpoint has every finished batch"),
+        pytest.param(
+            runs, ["SIGHUP"], "muntin: stopped; the checkpoint has every finished batch", marks=pytest.mark.slow
+        ),
         (runs, ["SIGTERM", "SIGTERM"], "muntin: stopped"),
     ],
     ids=lambda x: getattr(x, "__name__", None),

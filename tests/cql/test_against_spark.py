@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -71,13 +70,10 @@ def plain(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def flights() -> Iterator[Any]:
+def flights(spark: Any) -> Any:
     """A few rows of the stream flights as a DataFrame."""
-    from muntin.spark.embedded import local_spark
-
-    spark = local_spark(2)
     fields = ", ".join("tags ARRAY<STRING>" if f.name == "tags" else f"{f.name} {to_spark(f.type)}" for f in FLIGHTS)
-    yield spark.createDataFrame(ROWS, fields)
+    return spark.createDataFrame(ROWS, fields)
 
 
 def test_types_and_values(flights: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
 from cql_golden import CATALOG
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,9 +88,20 @@ def queries(draw: st.DrawFn) -> str:
     return f"{wrapper}({body})" if wrapper else body
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(queries())
 def test_round_trip(text: str) -> None:
+    check_plain(text)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(queries())
+def test_round_trip_of_many(text: str) -> None:
+    check_plain(text)
+
+
+def check_plain(text: str) -> None:
     try:
         query = bind(text, CATALOG)
     except QueryError as e:  # the grammar above also makes texts that are wrong: columns out of GROUP BY
@@ -176,9 +188,20 @@ def wide_queries(draw: st.DrawFn) -> str:
     return f"{wrapper}({text})" if wrapper else text
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(wide_queries())
 def test_round_trip_of_the_whole_language(text: str) -> None:
+    check_wide(text)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(wide_queries())
+def test_round_trip_of_many_of_the_whole_language(text: str) -> None:
+    check_wide(text)
+
+
+def check_wide(text: str) -> None:
     query = bind(text, CATALOG)
     printed = to_cql(query)
     assert bind(printed, CATALOG).root == query.root, f"{text}\n{printed}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from draws import blocks
 from generate import draw_case
 from generate_further import draw_further_case
 from generate_joins import draw_join_case
@@ -259,7 +260,7 @@ def test_the_plan_that_ran_the_last_batch_counts() -> None:
 DRAWS = (draw_case, draw_wide_case, draw_further_case, draw_join_case)
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(1, 3)
 def test_random_queries_go_on_under_other_hints(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(7_000 + block * 20, 7_000 + block * 20 + 20):
         check(seed, monkeypatch)

@@ -251,11 +251,12 @@ def observed(watch: Watch, number: int, op: Operator) -> Pattern | None:
 
 
 @pytest.mark.parametrize("draw", [draw_wide_case, draw_join_case, draw_further_case])
-def test_no_vertex_is_harder_than_its_label(draw: Callable[[int], WideCase]) -> None:
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 200), marks=pytest.mark.slow)], ids=str)
+def test_no_vertex_is_harder_than_its_label(draw: Callable[[int], WideCase], seeds: range) -> None:
     """MON: no row ever has an expiry or leaves. WKS: rows leave in the order in which they came. WK: there is no
     negative tuple (thesis 3.2.1, 3.2.2)."""
     seen: Counter[Pattern | None] = Counter()
-    for seed in range(80):
+    for seed in seeds:
         case = draw(seed)
         try:
             query = bind(case.text, case.catalog, case.options)
@@ -272,7 +273,7 @@ def test_no_vertex_is_harder_than_its_label(draw: Callable[[int], WideCase]) -> 
             assert found is None or found <= promised, f"{found} under {promised}: {case.text}\n{op}"
         if plan.shows_op and pattern(query.root) is Pattern.MON:
             assert all("-" not in t.column(len(plan.schema) + 1).to_pylist() for t in results), case.text
-    assert all(seen[p] > 5 for p in Pattern), seen
+    assert all(seen[p] > 1 for p in Pattern), seen
 
 
 @pytest.mark.parametrize(

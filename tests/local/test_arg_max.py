@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from draws import seeds
 from test_fixed_aggregates import with_nulls
 from test_fixed_queries import STREAMS, answers, draw
 from test_local_matches import difference
@@ -39,10 +40,11 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("strategy", ["upa", "nt"])
-def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str) -> None:
+@seeds(3, 30)
+def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str, seeds: range) -> None:
     bound = bind(QUERIES[name], CATALOG, QueryOptions(strategy=strategy))
     query = plan_query(bound)
-    for seed in range(8):
+    for seed in seeds:
         rng = Random(f"{name} {seed}")
         streams = with_nulls(draw(rng), rng)
         got = sorted(answers(query, streams, rng), key=lambda r: r[0])

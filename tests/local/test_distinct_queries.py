@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from draws import seeds
 from test_local_matches import difference
 
 from muntin.core.errors import MuntinError
@@ -57,10 +58,11 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("strategy", ["upa", "direct"])
-def test_the_answers_are_those_of_the_definition(name: str, strategy: str) -> None:
+@seeds(4, 40)
+def test_the_answers_are_those_of_the_definition(name: str, strategy: str, seeds: range) -> None:
     query = bind(QUERIES[name], CATALOG, QueryOptions(strategy=strategy))
     physical = plan_query(query)
-    for seed in range(12):
+    for seed in seeds:
         rng = Random(seed)
         streams = draw(rng)
         pipeline = LocalPipeline(physical, shards=rng.choice((1, 3)))

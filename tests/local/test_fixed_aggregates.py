@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from draws import seeds
 from test_fixed_queries import STREAMS, answers, draw
 from test_local_matches import difference
 
@@ -52,10 +53,11 @@ def with_nulls(streams: dict[str, list[dict[str, Any]]], rng: Random) -> dict[st
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("strategy", ["upa", "nt", "direct"])
-def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str) -> None:
+@seeds(3, 30)
+def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str, seeds: range) -> None:
     bound = bind(QUERIES[name], Catalog(STREAMS), QueryOptions(strategy=strategy))
     query = plan_query(bound)
-    for seed in range(10):
+    for seed in seeds:
         rng = Random(f"{name} {seed}")
         streams = with_nulls(draw(rng), rng)
         got = sorted(answers(query, streams, rng), key=lambda r: r[0])

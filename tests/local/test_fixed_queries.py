@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from draws import seeds
 from test_local_matches import difference
 
 from muntin.core.schema import Schema
@@ -108,12 +109,13 @@ def answers(query: Any, streams: dict[str, list[dict[str, Any]]], rng: Random) -
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_in_a_zone_whose_clock_changes(name: str) -> None:
+@seeds(1, 6)
+def test_in_a_zone_whose_clock_changes(name: str, seeds: range) -> None:
     """Hours for seconds, a row each half an hour, around the hour that New York has twice."""
     streams = tuple(replace(s, ts_unit=1_800_000_000) for s in STREAMS)
     bound = bind(QUERIES[name].replace("SECONDS", "HOURS"), Catalog(streams), QueryOptions(zone="America/New_York"))
     query = plan_query(bound)
-    for seed in range(3):
+    for seed in seeds:
         rng = Random(f"{name} {seed}")
         start = 1_730_613_600 // 1800 - rng.randint(2, 36)
         rows = {n: [{**r, "ts": start + r["ts"]} for r in given] for n, given in draw(rng).items()}
@@ -123,10 +125,11 @@ def test_in_a_zone_whose_clock_changes(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("strategy", ["upa", "nt", "direct"])
-def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str) -> None:
+@seeds(4, 40)
+def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str, seeds: range) -> None:
     bound = bind(QUERIES[name], Catalog(STREAMS), QueryOptions(strategy=strategy))
     query = plan_query(bound)
-    for seed in range(12):
+    for seed in seeds:
         rng = Random(f"{name} {seed}")
         streams = draw(rng)
         got = sorted(answers(query, streams, rng), key=lambda r: r[0])

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from draws import blocks
 from generate import Case, draw_case
 from generate_further import draw_further_case, draw_repeating_case
 from generate_internal import draw_beside_case, draw_internal_case
@@ -29,7 +30,7 @@ from muntin.verify.compare import bag_difference
 DRAWS: tuple[Callable[[int], Case], ...] = (draw_case, draw_wide_case, draw_further_case)
 
 
-@pytest.mark.parametrize("block", range(6))
+@blocks(3, 6)
 def test_answers_survive_a_restart_after_every_batch(block: int, tmp_path: Path) -> None:
     found = Counter(check(seed, tmp_path) for seed in range(5_000 + block * 15, 5_000 + block * 15 + 15))
     assert found["UNSUPPORTED"] <= 2

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from draws import blocks
 from generate import draw_case
 from generate_further import draw_further_case, draw_repeating_case
 from generate_wide import draw_wide_case
@@ -23,7 +24,7 @@ DRAWS = (draw_case, draw_wide_case, draw_further_case, draw_repeating_case)
 
 
 @pytest.mark.parametrize("strategy", ["nt", "direct"])
-@pytest.mark.parametrize("block", range(3))
+@blocks(2, 3)
 def test_a_strategy_changes_no_answer(strategy: str, block: int) -> None:
     for seed in range(2_000 + block * 20, 2_000 + block * 20 + 20):
         case = DRAWS[seed % 4](seed)

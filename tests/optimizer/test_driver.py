@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from draws import blocks
 from generate_wide import draw_wide_case
 from optimizer_golden import CATALOG
 from test_local_matches import difference
@@ -127,7 +128,7 @@ def test_a_join_with_a_non_retroactive_relation_keeps_its_pattern() -> None:
     assert pattern(query.root) is Pattern.WKS
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(1, 3)
 def test_optimized_equals_written(block: int) -> None:
     """Over random queries of the whole language, on the naive evaluator: the plans mean the same."""
     changed = 0

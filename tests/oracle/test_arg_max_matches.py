@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from random import Random
 
-import pytest
 import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
+from draws import blocks
 from duckdb_wide import wide_answers
 from generate_wide import Draw, Shape, WideCase, WideQuery, draw_around, link
 
@@ -54,7 +54,7 @@ def _call(rng: Random, a: str) -> str:
     return f"<<{word}({x}, {y}){keep}|({ordered})[{place}]>>"
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_all_agree(block: int) -> None:
     for seed in range(block * 30, block * 30 + 30):
         oracles.check(seed, draw_arg_case)

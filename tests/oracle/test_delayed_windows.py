@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
+from draws import blocks
 from duckdb_wide import wide_answers
 from generate_wide import (
     Draw,
@@ -50,7 +51,7 @@ def _counts(rng: Random, draw: Draw) -> tuple[str, None]:
     return f"SELECT {items} FROM {{a}}{group}", None
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_all_agree(block: int) -> None:
     for seed in range(block * 20, block * 20 + 20):
         oracles.check(seed, draw_delayed_case)

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
+from draws import blocks
 from duckdb_wide import wide_answers
 from generate_wide import Draw, WideCase, WideQuery, draw_around, link
 
@@ -100,7 +101,7 @@ def _counted(rng: Random, source: str) -> str:
     return f"SELECT a.k AS c0, a.s AS c1, COUNT(*) AS c2 FROM {source} GROUP BY a.k, a.s QUALIFY {bound}"
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_all_agree(block: int) -> None:
     for seed in range(block * 20, block * 20 + 20):
         oracles.check(seed, draw_first_case)

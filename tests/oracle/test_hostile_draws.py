@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from draws import blocks
 from generate import Case, draw_case
 from generate_further import draw_further_case
 from generate_wide import WideCase, draw_wide_case
@@ -76,7 +77,7 @@ def check_fine(seed: int) -> int:
     return len({t for t, _, _ in got})
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_rows_that_many_instants_see(block: int) -> None:
     instants = [check_fine(seed) for seed in range(block * 15, block * 15 + 15)]
     assert sum(n > 50 for n in instants) >= 1
@@ -101,7 +102,7 @@ def renamed(case: Case) -> tuple[str, Catalog, dict[str, list[dict[str, Any]]]]:
     return text, Catalog(streams), rows
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_columns_may_have_our_names(block: int) -> None:
     """The answers are those under plain names."""
     for seed in range(block * 30, block * 30 + 30):

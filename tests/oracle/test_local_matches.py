@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pytest
+from draws import blocks
 from generate import Case, draw_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,7 +85,7 @@ def shown(case: Case) -> str:
     return f"{case.text}\n{case.options}\nslack {case.slack}, unit {case.unit}\n{case.streams}"
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(2, 3)
 def test_local_equals_reference(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from draws import blocks, seeds
 from generate import Case
 from generate_further import draw_further_case, draw_repeating_case
 from generate_internal import draw_beside_case, draw_internal_case
@@ -119,7 +120,7 @@ def test_first_and_last_are_not_by_the_time_of_another_window() -> None:
     assert check(2129, draw_further_case) == "UNSUPPORTED"
 
 
-@pytest.mark.parametrize("block", range(6))
+@blocks(3, 6)
 def test_local_equals_reference_on_what_the_wide_draw_leaves_out(block: int) -> None:
     found = Counter(check(seed, draw_further_case) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= 3, (
@@ -128,18 +129,21 @@ def test_local_equals_reference_on_what_the_wide_draw_leaves_out(block: int) -> 
 
 
 @pytest.mark.parametrize("draw", [draw_internal_case, draw_beside_case])
-def test_local_equals_reference_with_internal_windows_of_every_kind(draw: Callable[[int], WideCase]) -> None:
-    found = Counter(check(seed, draw) for seed in range(60))
+@seeds(30, 60)
+def test_local_equals_reference_with_internal_windows_of_every_kind(
+    draw: Callable[[int], WideCase], seeds: range
+) -> None:
+    found = Counter(check(seed, draw) for seed in seeds)
     assert found["UNSUPPORTED"] == 0
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(2, 4)
 def test_local_equals_reference_where_tables_repeat_themselves(block: int) -> None:
     found = Counter(check(seed, draw_repeating_case) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= MOST_UNSUPPORTED * 50
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(2, 4)
 def test_local_equals_reference(block: int) -> None:
     found = Counter(check(seed) for seed in range(block * 50, block * 50 + 50))
     assert found["UNSUPPORTED"] <= MOST_UNSUPPORTED * 50

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
+from draws import blocks
 from duckdb_wide import wide_answers
 from generate_wide import Draw, Shape, WideCase, WideQuery, WideSource, draw_around, link, where_of
 
@@ -217,7 +218,7 @@ def _row_in(word: str, xs: list[str], ys: list[str], inside: str) -> str:
     return f"<<{cql}|({word}(SELECT {counted} FROM {{b}} WHERE {inside}))>>"
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_several_columns_agree(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         oracles.check(seed, draw_pairs_case)
@@ -227,13 +228,13 @@ def test_several_columns_agree(block: int) -> None:
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(2, 4)
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         oracles.check(seed, draw_more_case)
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(2, 4)
 def test_local_equals_reference(block: int) -> None:
     assert {local.check(seed, draw_more_case) for seed in range(block * 40, block * 40 + 40)} == {"PASS"}
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from draws import blocks
 from duckdb_wide import wide_answers, wide_rows
 from generate_joins import draw_join_case
 from generate_wide import WideCase
@@ -88,7 +89,7 @@ def check(seed: int, place: Path, duckdb: bool = True) -> str:
     return "PASS" if expected else "EMPTY"
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_joins_equal_both_oracles(block: int, tmp_path: Path) -> None:
     size = SEEDS // 2
     found = Counter(check(seed, tmp_path, seed % 2 == 0) for seed in range(block * size, block * size + size))

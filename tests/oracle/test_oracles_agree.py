@@ -2,7 +2,7 @@
 
 from random import Random
 
-import pytest
+from draws import blocks
 from duckdb_oracle import duckdb_answers
 from generate import Case, draw_case
 from hypothesis import given, settings
@@ -32,7 +32,7 @@ def check(seed: int) -> None:
         assert not problem, f"seed {seed}, until {until}: {problem}"
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(1, 3)
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 30, block * 30 + 30):
         check(seed)

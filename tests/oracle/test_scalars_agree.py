@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pytest
+from draws import blocks
 
 from muntin.core.errors import DataError, QueryError
 from muntin.core.schema import Schema
@@ -202,7 +202,7 @@ def _prefixed() -> pa.Schema:
     return pa.schema([(f"S.{f.name}", f.type) for f in SCHEMA])
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(2, 4)
 def test_values_agree(block: int) -> None:
     done = sum(check(Random(f"{block}/{i}")) for i in range(200))
     assert done > 120

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from draws import blocks
 from generate_further import draw_further_case
 from test_local_matches import check as check_plain
 from test_local_matches_wide import check as check_wide
@@ -17,7 +18,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_rows, "TIER", 2)
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(2, 4)
 def test_local_equals_reference(block: int) -> None:
     for seed in range(40_000 + block * 12, 40_000 + block * 12 + 12):
         check_plain(seed, size=3, cuts=1)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
-import pytest
+from draws import blocks
 from duckdb_wide import wide_answers, wide_rows
 from generate_further import draw_further_case, draw_repeating_case
 from generate_internal import draw_internal_case
@@ -44,25 +44,25 @@ def check(seed: int, draw: Callable[[int], WideCase] = draw_wide_case) -> None:
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.text}\n{case.streams}"
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(1, 4)
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed)
 
 
-@pytest.mark.parametrize("block", range(4))
+@blocks(1, 4)
 def test_reference_equals_duckdb_on_what_the_wide_draw_leaves_out(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed, draw_further_case)
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_reference_equals_duckdb_with_internal_windows_of_every_kind(block: int) -> None:
     for seed in range(block * 30, block * 30 + 30):
         check(seed, draw_internal_case)
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(1, 3)
 def test_reference_equals_duckdb_where_tables_repeat_themselves(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         check(seed, draw_repeating_case)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
+from draws import blocks
 from generate import Case
 from generate_zoned import draw_monthly, draw_zoned
 from test_local_matches import answered_until, difference, run_in_pieces, shown
@@ -37,13 +38,13 @@ def check(seed: int, draw: Callable[[int], Case] = draw_zoned) -> None:
     assert not problem, f"seed {seed}, until {until}: {problem}\n{shown(case)}"
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(1, 3)
 def test_local_equals_reference(block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         check(seed)
 
 
-@pytest.mark.parametrize("block", range(3))
+@blocks(1, 3)
 def test_local_equals_reference_with_months(block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         check(seed, draw_monthly)

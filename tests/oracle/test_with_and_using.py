@@ -8,6 +8,7 @@ from random import Random
 import pytest
 import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
+from draws import blocks
 from duckdb_wide import wide_answers
 from generate_wide import Draw, WideCase, WideQuery, draw_around, where_of
 
@@ -71,7 +72,7 @@ def _with(rng: Random, draw: Draw) -> str:
     return f"SELECT b.k AS c0, b.v AS c1 FROM {{b}} WHERE b.k IN ({inner})"
 
 
-@pytest.mark.parametrize("block", range(2))
+@blocks(1, 2)
 def test_all_agree(block: int) -> None:
     for seed in range(block * 15, block * 15 + 15):
         oracles.check(seed, draw_named_case)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,23 @@ pytestmark = pytest.mark.spark
 TEXT = "SELECT k, COUNT(*) AS n FROM a [RANGE 20 SECONDS SLIDE 3 SECONDS] GROUP BY k"
 
 
-@pytest.fixture
-def source(feed: Callable[[str], Feed]) -> Feed:
-    return feed("a").put(events(1, 0, 30, 50))
+@pytest.fixture(scope="module")
+def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Feed:
+    return Feed(spark, tmp_path_factory.mktemp("in")).put(events(1, 0, 30, 50), events(2, 30, 30, 50))
 
 
-@pytest.fixture
-def checkpoint(spark: Any, source: Feed, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def ran(spark: Any, source: Feed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a pipeline has run two batches."""
-    source.put(events(2, 30, 30, 50))
-    start(spark, source, tmp_path / "cp").await_termination()
-    return tmp_path / "cp"
+    where = tmp_path_factory.mktemp("ran") / "cp"
+    start(spark, source, where).await_termination()
+    return where
+
+
+@pytest.fixture
+def checkpoint(ran: Path, tmp_path: Path) -> Path:
+    """The same for one test alone."""
+    return Path(shutil.copytree(ran, tmp_path / "cp"))
 
 
 def start(spark: Any, source: Feed, checkpoint: Path, shards: int = 4, **options: Any) -> Any:

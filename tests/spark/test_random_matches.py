@@ -43,7 +43,11 @@ def asked(session: Session, case: Case) -> Any:
     return session.sql(case.text, bounds=options.bounds, origin=options.origin, granule=options.granule)
 
 
-@pytest.mark.parametrize("name", CASES)
+USUAL = [*[n for n in CASES if n.startswith("plain")][:6], *[n for n in CASES if n.startswith("wide")][:8]]
+"""The others are run in the long form: the local runtime answers many more draws."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in USUAL)) for n in CASES])
 def test_a_replayed_table_gives_the_evaluator_s_answer(spark: Any, name: str) -> None:
     case = CASES[name]
     frames = {s.name: spark.createDataFrame(to_table(s, case.streams[s.name])) for s in case.catalog.streams}

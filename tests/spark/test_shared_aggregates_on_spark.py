@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from conftest_spark import Feed
 
 from muntin.bench.data import rows
@@ -17,6 +18,7 @@ from muntin.plan.catalog import Catalog, Stream
 from muntin.session import Session
 from muntin.spark.inspect import inspect
 
+pytestmark = pytest.mark.spark
 WINDOW = "FROM A [RANGE {r} SECONDS SLIDE {s} SECONDS]"
 TEXTS = {
     "sums": f"SELECT k, SUM(v) AS a {WINDOW.format(r=30, s=5)} WHERE k < 7 GROUP BY k",
