@@ -122,6 +122,9 @@ FAMILIES = {"hashes": HASHES, "encodings": ENCODINGS, "characters": CHARACTERS, 
             "times": TIMES}  # fmt: skip
 OTHERS_ANSWER = {"url_decode(concat('%4', s))", "try_url_decode(concat('%', s))"}
 """Spark's own answer is another, as the language reference says."""
+SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true",
+            "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}  # fmt: skip
+"""Without code generated for hundreds of expressions, which takes longer than they do."""
 FAR = {"to_timestamp(s, 'y')", "to_timestamp('+12024-01', 'yyyy-MM')"}
 """Years that Python's dates do not have are asked for in UTC alone."""
 
@@ -168,8 +171,8 @@ def test_all_of_them_are_drawn() -> None:
 @pytest.mark.spark
 def test_spark_answers_so_too(spark: Any, frame: Any) -> None:
     batch, tried = rows(), Tried(spark)
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    spark.conf.set("spark.sql.ansi.enabled", "true")
+    for key, value in SETTINGS.items():
+        spark.conf.set(key, value)
     problems: list[str] = []
     for family in FAMILIES.values():
         asked = [(t, bound(t, "UTC")) for t in family if t not in OTHERS_ANSWER]
@@ -182,6 +185,9 @@ def test_spark_answers_so_too(spark: Any, frame: Any) -> None:
                 problems.append(f"{text} is {to_spark(values.type)} in Spark, {to_spark(e.type)} here")
             wanted = [v if ok else FAILED for v, ok in zip(plain(values, e.type), there, strict=True)]
             problems += differences(text, {"evaluator": in_python(e, batch), "Spark": wanted})
+    for key in SETTINGS:
+        if "codegen" in key:
+            spark.conf.unset(key)
     assert not problems, "\n".join(problems)
 
 

@@ -81,12 +81,19 @@ def of_points(found: Points, starts: Ints, missing: Bools | None = None) -> pa.A
     return packed(data, np.concatenate([[0], np.cumsum(sizes)])[starts], pa.string(), missing)
 
 
+def distinct_points(found: Points) -> tuple[Points, Ints]:
+    """The characters that are there, in their order, and of each in the text its number among them."""
+    there = np.zeros(int(found.max(initial=0)) + 1, np.bool_)
+    there[found] = True
+    return np.flatnonzero(there).astype(np.uint32), (np.cumsum(there) - 1)[found]
+
+
 def spread_by_point(
     found: Points, starts: Ints, which: Bools, one: Callable[[str], str], other: Callable[[str], str]
 ) -> tuple[Points, Ints]:
     """``one`` of the characters of ``which``, ``other`` of the rest, in Python once for each that is there; a character
     may become several."""
-    known, at = np.unique(found, return_inverse=True)
+    known, at = distinct_points(found)
     made = [one(chr(c)) for c in known] + [other(chr(c)) for c in known]
     sizes, letters = np.array([len(t) for t in made], np.int64), np.array([ord(c) for t in made for c in t], np.uint32)
     chosen = at + np.where(which, 0, len(known))
@@ -99,7 +106,7 @@ def spread_by_point(
 
 def by_point(found: Points, f: Callable[[str], str]) -> Points:
     """``f`` of each character, in Python once for each that is there; one that becomes several stays as it is."""
-    known, which = np.unique(found, return_inverse=True)
+    known, which = distinct_points(found)
     table = [f(chr(c)) for c in known]
     made = np.array([ord(t) if len(t) == 1 else c for c, t in zip(known, table, strict=True)], np.uint32)
     return made[which] if len(known) else found

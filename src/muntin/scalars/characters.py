@@ -19,6 +19,7 @@ from muntin.scalars.buffers import (
     by_point,
     columns,
     counted,
+    distinct_points,
     kept,
     nulls,
     of_points,
@@ -56,7 +57,7 @@ def _translate(args: Sequence[Value], kind: pa.DataType) -> Value:
     old, new = constant(args[1]) or "", constant(args[2]) or ""
     by = {ord(c): ord(new[i]) if i < len(new) else -1 for i, c in reversed([*enumerate(old)])}
     found, starts = points(text)
-    known, which = np.unique(found, return_inverse=True)
+    known, which = distinct_points(found)
     table = np.array([by.get(int(c), int(c)) for c in known], np.int64)
     made = table[which] if len(known) else found.astype(np.int64)
     left, begins = kept(made, starts, made >= 0)
