@@ -37,6 +37,20 @@ ENCODINGS = [
     "conv(s, 10, 16)", "conv(s, 16, 10)", "conv(s, 10, -36)", "conv(n, 10, 2)", "conv(n, 10, -10)", "conv(s, 36, 10)",
     "conv(t, 10, 10)", "decode(i, 7, 'seven', 0, s, 'other')", "decode(i, 7, 'seven')",
 ]  # fmt: skip
+URLS = (
+    "http://user:pass@host.com:8080/a/b;c=1?q=1&r=x%20y&q=2#top", "https://ho_st/x?", "mailto:a@b.c?subject=x#f",
+    "a/b?c=d", "//host/x", "file:///etc/passwd", "http://", "http:", "", "?q", "#r", "1a:b", "a b", "http://h:80a/x",
+    "http://[::1]:9/p", "http://1.2.3.4/", "http://1.2.3.256/", "http://a..b/", "http://h.1/x", "http://h?x=%zz",
+    "http://\u00e9.org/\u00e9?\u00e9", "HTTP://EXAMPLE.com./%41", "http://h/a|b", "ftp://u@h", "http://:80/x",
+    "http://@h/", "http://h:/", "http://a-.b/", "x:/y", "http://h/[x]", "http://h?[x]", "http://u@v@h/", "/a:b",
+    "a:b:c", "///p", "//", "//?q", "http://h#a#b", "http://h/\u00a0",
+)  # fmt: skip
+URL_PARTS = ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO")
+ENCODINGS += [
+    "parse_url(s, 'HOST')", "parse_url(s, 'PATH')", "try_parse_url(t, 'PROTOCOL')", "try_parse_url(t, 'FILE')",
+    "parse_url(concat('http://a/?', replace(s, ' ', ''), '=1&q=', h, '&r=2'), 'QUERY', 'q')",
+    *("array(" + ", ".join(f"try_parse_url('{url}', '{part}')" for url in URLS) + ")" for part in URL_PARTS),
+]  # fmt: skip
 CHARACTERS = [
     "initcap(s)", "initcap(t)", "initcap(concat(s, ' ', s, '  ', t))", "initcap('\u01c6 \u00dfx \u00e9A \u0149')",
     "translate(s, 'abc123', 'xy')", "translate(t, '-: 2', '\u00e9/')", "translate(s, '\u00e9\u00df', 'e')",

@@ -96,6 +96,32 @@ def _conv(args: Sequence[Expr]) -> Expr:
     return Call("conv", (text, Literal(given, _INT), Literal(wanted, _INT)), _STRING)
 
 
+_URL_PARTS = ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO")
+
+
+def _parse_url(trying: bool) -> Builder:
+    """parse_url(url, part[, key]): with a key what stands behind it in the query, without one the part."""
+
+    def build(args: Sequence[Expr]) -> Expr:
+        name = "TRY_PARSE_URL" if trying else "PARSE_URL"
+        part = plain_text(name, args[1], "a plain part")
+        if part not in _URL_PARTS:
+            raise TypeClash(f"{name} takes one of {', '.join(_URL_PARTS)}, not {part!r}")
+        call: Expr = Call("parse_url", (string(name, args[0]), Literal(part, _STRING)), _STRING)
+        call = Call("try", (call,), _STRING) if trying else call
+        if len(args) < 3:
+            return call
+        key = plain_text(name, args[2], "a plain key")
+        if part != "QUERY" or not key.replace("_", "").replace("-", "").isalnum() or not key.isascii():
+            raise TypeClash(f"{name} takes a key of letters, digits, _ and - with part QUERY, not {key!r} with {part}")
+        pair = f"(?:&|^){key}=([^&]*)"
+        found = Call("rlike", (call, Literal(pair, _STRING)), pa.bool_())
+        value = Call("regexp_extract", (call, Literal(pair, _STRING), Literal(1, _INT)), _STRING)
+        return choose([(found, value)], None)
+
+    return build
+
+
 TABLE: dict[str, tuple[int, int, Builder]] = {
     "md5": (1, 1, _of_bytes("md5")),
     **dict.fromkeys(("sha", "sha1"), (1, 1, _of_bytes("sha1"))),
@@ -115,5 +141,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "url_decode": (1, 1, _of_text("url_decode")),
     "try_url_decode": (1, 1, lambda args: Call("try", (_of_text("url_decode")(args),), _STRING)),
     "conv": (3, 3, _conv),
+    "parse_url": (2, 3, _parse_url(trying=False)),
+    "try_parse_url": (2, 3, _parse_url(trying=True)),
 }
 """By name: the least and the most arguments, and the builder."""

@@ -10,6 +10,7 @@ _TRY = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply"}
 
 _WHY = {
     "url_decode": "a % is not followed by two hexadecimal digits",
+    "parse_url": "it is no URL",
     "unbase64": "it is no text of base 64",
     "decode": "the bytes are no UTF-8",
     "conv": "the number has more than 64 bits",
@@ -22,7 +23,8 @@ _WHY |= {
     "parse_time": "the text is not of the pattern, or there is no such time",
     **dict.fromkeys(("make_date", "make_timestamp"), "there is no such time"),
 }
-_LENIENT = {"parse_time": "try_to_timestamp", "make_timestamp": "try_make_timestamp", "url_decode": "try_url_decode"}
+_LENIENT = {"parse_time": "try_to_timestamp", "make_timestamp": "try_make_timestamp", "url_decode": "try_url_decode",
+            "parse_url": "try_parse_url"}  # fmt: skip
 
 
 def subject(call: Call) -> str:

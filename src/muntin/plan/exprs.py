@@ -23,6 +23,7 @@ OURS: frozenset[str] = frozenset(
     + ["md5", "sha1", "sha2", "crc32", "hash", "xxhash64"]
     # bytes and whole numbers in letters: a text stands for its bytes in UTF-8; conv(digits, base, base)
     + ["hex", "bin", "unhex", "base64", "unbase64", "encode", "decode", "url_encode", "url_decode", "conv"]
+    + ["parse_url"]
     # characters: translate(s, from, to), mask(s, upper, lower, digit, other), substring_index(s, delimiter, n)
     + ["initcap", "translate", "mask", "substring_index", "levenshtein", "soundex", "ascii", "chr", "luhn_check"]
     # regexp_...(s, pattern), patterns in the form of ``cql.regexes``; regexp_extract_all(s, pattern, group)

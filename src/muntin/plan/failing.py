@@ -20,6 +20,12 @@ NOT_STRICT = frozenset(
 """Functions that can have a value where an argument is NULL. The others are NULL there, and look at their arguments
 from left to right until one is."""
 
+_PARTIAL = frozenset(
+    ["parse_url", "url_decode", "unbase64", "decode", "conv", "bit_get", "slice", "sequence", "map_from_arrays"]
+    + ["parse_time", "make_date", "make_timestamp"]
+)
+"""Functions that have no value for some arguments, whatever their types."""
+
 
 MOST_DAYS = 3_660_000
 """So many days can be added to a date."""
@@ -38,9 +44,7 @@ def may_fail(call: Call) -> bool:
             return _T.is_decimal(call.args[0].type) or not _divides(call.args[1], -1)
         case "neg" | "abs":
             return bool(_T.is_integer(call.type))
-        case "url_decode" | "unbase64" | "decode" | "conv" | "bit_get" | "slice" | "sequence" | "map_from_arrays":
-            return True
-        case "parse_time" | "make_date" | "make_timestamp":
+        case fn if fn in _PARTIAL:
             return True
         case "round" | "bround":
             digits = call.args[1] if len(call.args) > 1 else None

@@ -15,6 +15,7 @@ from urllib.parse import quote_plus
 import pyarrow as pa
 import pyarrow.types as pt
 
+from muntin.reference.urls import parse_url
 from muntin.reference.values import Failed, from_outside
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -215,5 +216,6 @@ ENCODINGS: dict[str, Callable[..., Any]] = {
     "url_encode": lambda _, s: quote_plus(s, safe="*").replace("~", "%7E"),
     "url_decode": _url_decode,
     "conv": _conv,
+    "parse_url": parse_url,
 }
 """By function: the result type and the values of its arguments, none of them NULL."""

@@ -31,6 +31,7 @@ from muntin.scalars import (
     spark_names,
     text,
     time_texts,
+    urls,
 )
 from muntin.scalars import calendar as times
 from muntin.scalars.cast import cast_value, no_value_is_meant
@@ -147,11 +148,15 @@ def _without_value(call: Call, args: Sequence[Value], value: pa.Array) -> NDArra
     for a in args:
         bad = pc.and_(bad, a.is_valid() if isinstance(a, pa.Array) else pa.scalar(a.is_valid))
     meant = no_value_is_meant(args[0], call.type) if call.fn == "cast" else None
-    meant = encodings.no_digits(args) if call.fn == "conv" else meant
+    meant = _MEANT[call.fn](args) if call.fn in _MEANT else meant
     if meant is not None:
         bad = pc.and_(bad, pc.invert(pc.fill_null(meant, False)))
     found: NDArray[np.bool_] = np.asarray(bad.to_numpy(zero_copy_only=False), np.bool_)
     return found
+
+
+_MEANT: Mapping[str, Callable[[Sequence[Value]], Value]] = {"conv": encodings.no_digits, "parse_url": urls.is_url}
+"""Where NULL is the answer of a function itself, by function."""
 
 
 def _no_value(call: Call, args: Sequence[Value], row: int) -> DataError:
@@ -359,6 +364,7 @@ TABLE: Mapping[str, Function] = {
     **encodings.TABLE,
     **characters.TABLE,
     **bits.TABLE,
+    **urls.TABLE,
     **arrays.TABLE,
     **time_texts.TABLE,
     "eq": _compare(equal),
