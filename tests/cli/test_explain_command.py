@@ -65,12 +65,22 @@ def test_places_in_errors_stay_right_behind_explain() -> None:
     assert "line 1, column 16" in err
 
 
-def test_analyze_of_other_files_is_refused(tmp_path: Path) -> None:
+def test_files_of_text_are_explained_and_analyzed_in_this_process(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    path.write_text("ts,k\n1,2\n")
-    status, _, err = call("explain", "SELECT k FROM r [NOW]", "--stream", f"r={path}:ts", "--analyze")
+    path.write_text("ts,k\n2024-01-01T00:00:00Z,2\n2024-01-01T00:01:00Z,3\n")
+    given = ("explain", "SELECT k FROM r [NOW] WHERE k > 2", "--stream", f"r={path}:ts")
+    status, out, err = call(*given)
+    assert (status, err) == (0, "") and "Filter (r.k > 2L)" in out
+    status, out, err = call(*given, "--analyze")
+    assert (status, err) == (0, "") and "r where (k > 2L)" in out
+
+
+def test_analyze_of_what_needs_spark_is_refused(tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('[[stream]]\nname = "r"\nformat = "rate"\nts = "timestamp"\n')
+    status, _, err = call("explain", "SELECT value FROM r [NOW]", "--job", str(job), "--analyze")
     assert status == 2
-    assert "ANALYZE" in err
+    assert "ANALYZE runs in this process and reads local files" in err
 
 
 def job_of(tmp_path: Path, *texts: str) -> str:

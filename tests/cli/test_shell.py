@@ -232,7 +232,7 @@ def test_completion() -> None:
     assert offered("SELECT weather.| FROM weather WHERE 1 = 1") == ["at", "wind"]
     assert offered("SELECT x.| FROM weather") == []
     assert offered("SELECT * FROM fl|") == ["flights"]
-    assert offered("SELECT fl|") == ["flights", "floor"]
+    assert offered("SELECT fl|") == ["flights", "flatten", "floor"]
     assert offered("SELECT * FROM air|") == ["airlines"]
     assert {"MEDIAN", "STDDEV"} & {*offered("SELECT ME|"), *offered("SELECT STD|")} == {"MEDIAN", "STDDEV"}
     assert offered("SELECT 'or|") == offered("-- or|") == offered("SELECT |") == []

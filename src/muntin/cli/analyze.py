@@ -16,15 +16,20 @@ from muntin.core.time import ALWAYS
 from muntin.plan.catalog import Stream
 
 if TYPE_CHECKING:
+    from muntin.cli.in_process import Opened
     from muntin.dataflow.graph import QueryPlan
     from muntin.plan.nodes import BoundQuery
 
 
-def analyze(bound: BoundQuery, plan: QueryPlan, inputs: Inputs, form: str) -> str:
-    """EXPLAIN with what a run measured. Raises ConfigError for an input that pyarrow cannot read by itself."""
+def analyze(bound: BoundQuery, plan: QueryPlan, inputs: Inputs, opened: Opened | None, form: str) -> str:
+    """EXPLAIN with what a run measured; ``opened``: the inputs where they are not Parquet. Raises ConfigError for an
+    input that pyarrow cannot read by itself."""
     from muntin.dataflow.explain import explain_as
     from muntin.local.analyze import analyze as run
+    from muntin.local.replay import feeds_of
 
+    if opened is not None:
+        return explain_as(form, bound, plan, measured=run(plan, feeds_of(plan, opened.read)))
     tables = {t.name: t for t in inputs.tables}
     streams = {s.name: s for s in inputs.streams}
     rows = {

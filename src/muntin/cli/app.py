@@ -184,7 +184,7 @@ def explain(
     parameter: ParameterOption = None,
     bounds: BoundsOption = None,
     form: Annotated[PlanForm, typer.Option("--format", help="How to show it.")] = "text",
-    run: Annotated[bool, typer.Option("--analyze", help="Run it over the files (Parquet) and count.")] = False,
+    run: Annotated[bool, typer.Option("--analyze", help="Run it over the files and count.")] = False,
     capacity: Annotated[
         bool, typer.Option("--capacity", help="Say whether this machine keeps up, and which rows to drop if not.")
     ] = False,
@@ -192,7 +192,7 @@ def explain(
         list[str] | None, typer.Option("--rate", help="Rows a second for --capacity, as flights=5000; repeatable.")
     ] = None,
 ) -> None:
-    """Show how a query would run: plans, update patterns, rules, cost, graph. Parquet streams need no JVM."""
+    """Show how a query would run: plans, update patterns, rules, cost, graph. Local files need no JVM."""
     with reported():
         from muntin.cli.wiring import read_text
         from muntin.cql.parameters import with_parameters
@@ -233,7 +233,7 @@ def _explained(text: str, inputs: Inputs, bounds: str | None, form: PlanForm = "
     run = run or found.analyze
     offline = _explain_offline(found.text, inputs, bounds, form, run)
     if offline is None and run:
-        raise ConfigError("ANALYZE runs in this process and reads local Parquet files; the inputs given need Spark")
+        raise ConfigError("ANALYZE runs in this process and reads local files; the inputs given need Spark")
     return offline if offline is not None else _explain_spark(found.text, inputs, bounds, form)
 
 
@@ -243,15 +243,20 @@ def _explain_offline(text: str, inputs: Inputs, bounds: str | None, form: PlanFo
     from muntin.dataflow.planner import plan_query
 
     chosen = QueryOptions(bounds=_bounds(bounds)) if bounds else QueryOptions()
-    catalog = offline_catalog(inputs)
+    catalog, opened = offline_catalog(inputs), None
     if catalog is None:
-        return None
+        from muntin.cli.in_process import needs_spark, open_inputs
+
+        if needs_spark(inputs, SessionPart()) is not None:
+            return None
+        opened = open_inputs(inputs)
+        catalog = opened.catalog
     bound = bind(text, catalog, chosen)
     physical = plan_query(bound)
     if run:
         from muntin.cli.analyze import analyze
 
-        return analyze(bound, physical, inputs, form)
+        return analyze(bound, physical, inputs, opened, form)
     return explain_as(form, bound, physical)
 
 

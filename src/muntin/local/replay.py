@@ -80,6 +80,14 @@ def table_feed(stream: Stream, given: Input, schema: Schema) -> pa.Table:
     return rows.append_column(add.name, pa.array(np.ones(len(rows), bool)))
 
 
+def feeds_of(plan: QueryPlan, read: Mapping[str, tuple[Input, Schema]]) -> dict[str, pa.Table]:
+    """All rows of the streams and tables of a plan, by name."""
+    return {
+        s.name: table_feed(s, *read[s.name]) if s.static else whole(*read[s.name], f"stream {s.name!r}")
+        for s in plan.streams
+    }
+
+
 def read_columns(stream: Stream, graph: Graph) -> list[str]:
     """The columns that the graph's sources look at, and event time."""
     names = {stream.ts}

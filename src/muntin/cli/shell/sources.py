@@ -18,8 +18,7 @@ from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import explain_as
 from muntin.dataflow.planner import plan_query
-from muntin.local.readers import whole
-from muntin.local.replay import table_feed
+from muntin.local.replay import feeds_of
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery
 from muntin.plan.user_functions import ScalarFunction
@@ -109,12 +108,7 @@ class Files:
             return explain_as("text", bound, plan)
         from muntin.local.analyze import analyze as run
 
-        read = self._open().read
-        feeds = {
-            s.name: table_feed(s, *read[s.name]) if s.static else whole(*read[s.name], f"stream {s.name!r}")
-            for s in plan.streams
-        }
-        return explain_as("text", bound, plan, measured=run(plan, feeds))
+        return explain_as("text", bound, plan, measured=run(plan, feeds_of(plan, self._open().read)))
 
     def _bound(self, text: str) -> BoundQuery:
         return bind(text, self._open().catalog, self.options)
