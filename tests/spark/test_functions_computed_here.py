@@ -104,7 +104,7 @@ ARRAYS = [
 
     "map_contains_key(map(coalesce(n, 9), 1), 7L)",
     "array(array(i), array(h, 3))",
-    "element_at(array(i, h), -1)", "CASE WHEN x <> y THEN map(x, 1, y, 2) END",
+    "element_at(array(i, h), -1)", "elt(a, s, t, NULL)", "elt(1, s, t)", "CASE WHEN x <> y THEN map(x, 1, y, 2) END",
 ]  # fmt: skip
 PATTERNS = ("yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd", "yyyy-M-d H:m", "yyyy-MM-dd[ HH:mm:ss]", "yyyy-MM-dd''T''HH:mm:ssXXX")
 TIMES = [
@@ -140,7 +140,8 @@ SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true
             "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}  # fmt: skip
 """Without code generated for hundreds of expressions, which takes longer than they do."""
 ZONED = {"to_timestamp(t, 'yyyy-MM-dd HH:mm:ss')", "try_to_timestamp(t, 'yyyy-M-d H:m')", "to_date(t, 'yyyy-MM-dd')",
-         "unix_timestamp(t, 'yyyy-MM-dd')", "make_timestamp(2024, 2, a, 10, 5, m)", "months_between(ts, d)"}  # fmt: skip
+         "unix_timestamp(t, 'yyyy-MM-dd')", "make_timestamp(2024, 2, a, 10, 5, m)",
+         "months_between(ts, d)"}  # fmt: skip
 """These are asked for in another zone too."""
 
 

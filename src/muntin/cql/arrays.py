@@ -161,6 +161,13 @@ def _find_in_set(args: Sequence[Expr]) -> Expr:
     return coerce(place, _INT)
 
 
+def _elt(args: Sequence[Expr]) -> Expr:
+    """elt(n, a, b, ...): the n-th of texts, from 1."""
+    n, *texts = args
+    listed = texts[0] if len(texts) == 1 and is_array(texts[0].type) else _array([string("ELT", t) for t in texts])
+    return Call("elt", (whole("ELT", n, _INT), listed), listed.type.value_type)
+
+
 def _map(args: Sequence[Expr]) -> Expr:
     """map(k1, v1, k2, v2, ...)."""
     if len(args) % 2:
@@ -223,6 +230,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "slice": (3, 3, _slice),
     "flatten": (1, 1, _flatten),
     "sequence": (2, 3, _sequence),
+    "elt": (2, 1_000, _elt),
     "find_in_set": (2, 2, _find_in_set),
     "map": (2, 1_000, _map),
     "map_from_arrays": (2, 2, _map_from_arrays),

@@ -15,6 +15,7 @@ _WHY = {
     "decode": "the bytes are no UTF-8",
     "conv": "the number has more than 64 bits",
     "bit_get": "the number has no such bit",
+    "elt": "there are not so many values",
     "slice": "the start is 0, or the length below 0",
     "sequence": "the step leads away from the end, or there are more than 10,000,000 elements",
     "map_from_arrays": "there are not as many keys as values, or a key is NULL or comes twice",

@@ -85,7 +85,6 @@ _REASONS: Mapping[str, str] = {
     "collate collation": "texts compare by their bytes: write LOWER(s) on both sides",
     "to_number try_to_number": "write CAST(REPLACE(s, ',', '') AS DECIMAL(10, 2))",
     "to_binary try_to_binary": "write UNHEX(s), UNBASE64(s) or ENCODE(s, 'UTF-8')",
-    "elt": "write CASE n WHEN 1 THEN a WHEN 2 THEN b END",
     "array_insert": "write CONCAT(SLICE(x, 1, 2), ARRAY(v), SLICE(x, 3, SIZE(x))) for ARRAY_INSERT(x, 3, v)",
     "str_to_map": "write SPLIT(s, ','), and REGEXP_EXTRACT(s, '(^|,)key:([^,]*)', 2) for the value of a key",
     ">>>": "write SHIFTRIGHTUNSIGNED(x, n)",

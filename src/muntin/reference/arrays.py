@@ -58,6 +58,12 @@ def _slice(_: Any, values: list[Any], start: int, size: int) -> list[Any]:
     return values[first : first + size] if first >= 0 else []
 
 
+def _elt(_: Any, n: int, values: list[Any]) -> Any:
+    if not 1 <= n <= len(values):
+        raise Failed(n)
+    return values[n - 1]
+
+
 def _flatten(_: Any, values: list[Any]) -> list[Any] | None:
     return None if None in values else [v for part in values for v in part]
 
@@ -92,6 +98,7 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "array_reverse": lambda _, values: values[::-1],
     "slice": _slice,
     "flatten": _flatten,
+    "elt": _elt,
     "sequence": _sequence,
     "map_from_arrays": _map,
     "map_entries": lambda _, m: [{"key": k, "value": v} for k, v in pairs_of(m)],

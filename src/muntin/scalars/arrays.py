@@ -203,6 +203,21 @@ def _slice(args: Sequence[Value], kind: pa.DataType) -> Value:
     return _picked(value, place, row, kind, missing | wrong)
 
 
+def _elt(args: Sequence[Value], kind: pa.DataType) -> Value:
+    n, value = columns(args)
+    lists = plain_list(value)
+    low, high = bounds(lists)
+    place = low + n.fill_null(0).to_numpy(zero_copy_only=False) - 1
+    gone = (place < low) | (place >= high)
+    return convert(lists.values.take(pa.array(np.where(gone, 0, place), mask=gone)), kind)
+
+
+def has_place(args: Sequence[Value]) -> Value:
+    """Where NULL is the answer of ``elt`` itself: the value at that place."""
+    n, value = columns(args)
+    return pc.and_(pc.greater(n, 0), pc.less_equal(n, pc.list_value_length(plain_list(value))))
+
+
 def _flatten(args: Sequence[Value], kind: pa.DataType) -> Value:
     """The elements of all arrays of an array; NULL where one of them is."""
     (value,) = _lists(args)
@@ -296,6 +311,7 @@ TABLE: Mapping[str, Function] = {
     "array_reverse": _turned,
     "slice": _slice,
     "flatten": _flatten,
+    "elt": _elt,
     "sequence": _sequence,
     "array_repeat": _repeat,
     "map_from_arrays": _map,

@@ -155,7 +155,11 @@ def _without_value(call: Call, args: Sequence[Value], value: pa.Array) -> NDArra
     return found
 
 
-_MEANT: Mapping[str, Callable[[Sequence[Value]], Value]] = {"conv": encodings.no_digits, "parse_url": urls.is_url}
+_MEANT: Mapping[str, Callable[[Sequence[Value]], Value]] = {
+    "conv": encodings.no_digits,
+    "parse_url": urls.is_url,
+    "elt": arrays.has_place,
+}
 """Where NULL is the answer of a function itself, by function."""
 
 
