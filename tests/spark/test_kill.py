@@ -27,10 +27,13 @@ def test_killed_and_restarted_gives_the_undisturbed_rows(tmp_path: Path, kills: 
         point = PASSED[(number // 2 + 2) % len(PASSED)] if number % 2 == 0 else None
         done += live_and_die(tmp_path, point, rng, tmp_path / f"passes{number}")
     assert done == kills, "some lives ended before they could be killed: put more files"
-    finish(start(tmp_path), tmp_path)
+    passes = tmp_path / "passes of the last life"  # it loses a worker at work, and its task is tried again
+    finish(start(tmp_path, {"MUNTIN_FAULT": f"manifest:before:1:{passes}"}, master=""), tmp_path)
+    assert passes.stat().st_size > 1
     assert_undisturbed(tmp_path, inputs)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_at_work_does_not_end_the_run(tmp_path: Path) -> None:
     """On one machine Spark gives a task one attempt, unless it is told otherwise."""
     inputs, passes = put_input(tmp_path, 5), tmp_path / "passes"
