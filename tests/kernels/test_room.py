@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from muntin.kernels.index import bucket_order
+from muntin.kernels.ordered import DENSE, NUMBER, RANK, first_places
 from muntin.kernels.runs import by_key, by_rank
 from muntin.kernels.schedule import at_changes, at_instants
 from muntin.kernels.spans import probe_spans
@@ -99,3 +102,45 @@ def test_no_runs_hold_nothing() -> None:
     rows, (least, greatest, below, size) = by_rank([], [], [], number, (number, number), 0.5)
     assert [part.tolist() for part in rows] == [[], [], []] and (below.tolist(), size.tolist()) == ([0, 0], [0, 0])
     assert (least < -(2**62)).all() and (greatest > 2**62).all()
+
+
+Wanted = tuple[int, int, bool, int]
+
+
+def _leading(live: np.ndarray, tie: np.ndarray, first: int, wanted: Wanted) -> list[tuple[int, ...]]:
+    """The rows shown of a group, one after another: place, row number, rank, dense rank."""
+    offset, count, ties, show = wanted
+    rows = [first + p for p, n in enumerate(live) for _ in range(n)]
+    keys = [tie[p] for p in rows]
+    shown = []
+    for n, place in enumerate(rows):
+        tied = ties and n >= offset + count and keys[n] == keys[offset + count - 1]
+        if n >= offset and (n < offset + count or tied):
+            ranks = n + 1, keys.index(keys[n]) + 1, len(set(keys[: n + 1]))
+            bits = zip(ranks, (NUMBER, RANK, DENSE), strict=True)
+            shown.append((place, *(rank if show & bit else 0 for rank, bit in bits)))
+    return shown
+
+
+@pytest.mark.parametrize("wanted", [(0, 3, False, 0), (1, 2, True, RANK | DENSE), (0, 4, True, 1), (2, 3, False, 7)])
+@pytest.mark.parametrize("seed", range(3))
+def test_first_places_are_the_changes_of_the_rows_shown(seed: int, wanted: Wanted) -> None:
+    rng = np.random.default_rng(seed)
+    begin = np.append(0, np.cumsum(rng.integers(1, 9, 40)))
+    count, tie = rng.integers(0, 3, begin[-1]), np.cumsum(rng.integers(0, 2, begin[-1]))
+    live, changes, ends, events = count.copy(), Counter(), [0], []
+    for g in range(40):
+        place = slice(begin[g], begin[g + 1])
+        for instant in np.flatnonzero(rng.random(60) < 0.5).tolist():
+            before = Counter(_leading(live[place], tie, begin[g], wanted))
+            for p in rng.integers(begin[g], begin[g + 1], 2).tolist():
+                sign = -1 if live[p] and rng.random() < 0.5 else 1
+                live[p] += sign
+                events.append((p, sign, instant))
+            after = Counter(_leading(live[place], tie, begin[g], wanted))
+            changes.update({(instant, *row, 1): n for row, n in (after - before).items()})
+            changes.update({(instant, *row, -1): n for row, n in (before - after).items()})
+        ends.append(len(events))
+    place, sign, instant = (np.array(c) for c in zip(*events, strict=True))
+    found = first_places((np.array(ends), place, sign, instant), (begin, count, tie), wanted)
+    assert len(found) > 256 and Counter(map(tuple, found.tolist())) == changes

@@ -155,30 +155,12 @@ _WIDTH = 6
 """Numbers of an entry: instant, place, row number, rank, dense rank, how many rows (of a change: +1 or -1)."""
 
 
-@inlined
-def _with(entries, used, instant, place, number, rank, dense, rows):  # type: ignore[no-untyped-def]
-    """The entries with one more behind those ``used``; the array grows by doubling."""
-    at = used * _WIDTH
-    if at + _WIDTH > len(entries):
-        grown = np.empty(2 * len(entries), np.int64)
-        for i in range(at):  # the checks of a slice have messages, which take seconds to compile
-            grown[i] = entries[i]
-        entries = grown
-    entries[at] = instant
-    entries[at + 1] = place
-    entries[at + 2] = number
-    entries[at + 3] = rank
-    entries[at + 4] = dense
-    entries[at + 5] = rows
-    return entries
-
-
-@kernel(nb.types.Tuple((MI64, nb.int64))(MI64, MI64, MI64, I64, I64, I64, nb.int64), cache=True)
-def _leading(entries, tree, live, tie, group, wanted, instant):  # type: ignore[no-untyped-def]
-    """The rows shown of a group now, in order, in ``entries`` or an array with more room, and how many. ``group``:
-    first place, places, rows; ``wanted``: offset, count, whether ties of the last come too, what is shown."""
+@kernel(nb.int64(MI64, MI64, MI64, I64, I64, I64), cache=True)
+def _leading(entries, tree, live, tie, group, wanted):  # type: ignore[no-untyped-def]
+    """The rows shown of a group now, in order, into ``entries``; how many entries. ``group``: first place, places,
+    rows; ``wanted``: offset, count, whether ties of the last come too, what is shown."""
     offset, upto, ties, show = wanted[0], wanted[0] + wanted[1], wanted[2] != 0, wanted[3]
-    used, seen, rank, dense, last = 0, 0, 0, 0, nb.int64(-1)
+    at, seen, rank, dense, last = 0, 0, 0, 0, nb.int64(-1)
     while seen < group[2]:
         place = _find(tree, group[0], group[1], seen)
         if seen >= upto and not (ties and tie[place] == last):
@@ -192,12 +174,15 @@ def _leading(entries, tree, live, tie, group, wanted, instant):  # type: ignore[
         if show & NUMBER:  # one entry a row
             number, step = low + 1, 1
         while low < high:
-            shown_rank, shown_dense = rank if show & RANK else 0, dense if show & DENSE else 0
-            entries = _with(entries, used, instant, place, number, shown_rank, shown_dense, step)
-            used += 1
+            entries[at + 1] = place
+            entries[at + 2] = number
+            entries[at + 3] = rank if show & RANK else 0
+            entries[at + 4] = dense if show & DENSE else 0
+            entries[at + 5] = step
+            at += _WIDTH
             low += step
             number += 1
-    return entries, used
+    return at // _WIDTH
 
 
 @inlined
@@ -213,21 +198,30 @@ def _compared(old, a, new, b):  # type: ignore[no-untyped-def]
     return d
 
 
-@kernel(MI64(I64, I64, I64, I64, I64, I64, I64, I64, MI64, MI64, MI64), cache=True)
-def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wanted, tree, live, group):  # type: ignore[no-untyped-def]
-    changes = np.empty(256 * _WIDTH, np.int64)
-    old = np.empty(16 * _WIDTH, np.int64)
-    fresh = np.empty(16 * _WIDTH, np.int64)
-    used = 0
-    for g in range(len(begin) - 1):
-        group[0], group[1], group[2] = begin[g], begin[g + 1] - begin[g], 0
-        for p in range(begin[g], begin[g + 1]):
-            if count[p] != 0:
-                _add(tree, begin[g], group[1], p, count[p])
-                group[2] += count[p]
-        old, kinds = _leading(old, tree, live, tie, group, wanted, 0)
-        i = ev_begin[g]
-        while i < ev_begin[g + 1]:
+@kernel(nb.void(I64, I64, I64, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, MI64, MI64, MI64), cache=True)
+def _first_places(  # type: ignore[no-untyped-def]
+    ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wanted, tree, live, group, old, fresh, changes, stand
+):
+    """As ``first_places``, until the groups or the room of ``changes`` have come to an end; ``stand`` says where it
+    stands and is where the next call goes on: group, event, entries of ``old`` and ``fresh``, changes so far, and what
+    comes next (0: a group, 1: an instant, 2: what an instant changed)."""
+    g, i, kinds, new_kinds, used, phase = stand[0], stand[1], stand[2], stand[3], stand[4], stand[5]
+    full = False
+    while g < len(begin) - 1 and not full:
+        if phase == 0:
+            group[0], group[1], group[2] = begin[g], begin[g + 1] - begin[g], 0
+            for p in range(begin[g], begin[g + 1]):
+                if count[p] != 0:
+                    _add(tree, begin[g], group[1], p, count[p])
+                    group[2] += count[p]
+            kinds = _leading(old, tree, live, tie, group, wanted)
+            i = ev_begin[g]
+            phase = 1
+        if phase == 1:
+            if i == ev_begin[g + 1]:
+                g += 1
+                phase = 0
+                continue
             instant = ev_instant[i]
             while i < ev_begin[g + 1] and ev_instant[i] == instant:
                 if ev_place[i] >= 0:
@@ -235,29 +229,43 @@ def _first_places(ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wa
                     live[ev_place[i]] += ev_sign[i]
                     group[2] += ev_sign[i]
                 i += 1
-            fresh, new_kinds = _leading(fresh, tree, live, tie, group, wanted, instant)
-            a, b = 0, 0
-            while a < kinds or b < new_kinds:
-                c = 1 if a >= kinds else -1 if b >= new_kinds else _compared(old, a, fresh, b)
-                at = (b if c > 0 else a) * _WIDTH
-                entry = fresh if c > 0 else old
-                d = 0
-                if c <= 0:
-                    d -= old[a * _WIDTH + 5]
-                    a += 1
-                if c >= 0:
-                    d += fresh[b * _WIDTH + 5]
-                    b += 1
-                sign = 1 if d > 0 else -1
-                while d != 0:
-                    changes = _with(
-                        changes, used, instant, entry[at + 1], entry[at + 2], entry[at + 3], entry[at + 4], sign
-                    )
-                    used += 1
-                    d -= sign
-            old, fresh = fresh, old
-            kinds = new_kinds
-    return changes[: used * _WIDTH]
+            new_kinds = _leading(fresh, tree, live, tie, group, wanted)
+            phase = 2
+        need = 0
+        for a in range(kinds):
+            need += old[a * _WIDTH + 5]
+        for a in range(new_kinds):
+            need += fresh[a * _WIDTH + 5]
+        full = (used + need) * _WIDTH > len(changes)
+        if full:
+            continue
+        a, b = 0, 0
+        while a < kinds or b < new_kinds:
+            c = 1 if a >= kinds else -1 if b >= new_kinds else _compared(old, a, fresh, b)
+            d = 0
+            place, number, rank, dense = 0, 0, 0, 0
+            if c <= 0:
+                at = a * _WIDTH
+                place, number, rank, dense = old[at + 1], old[at + 2], old[at + 3], old[at + 4]
+                d -= old[at + 5]
+                a += 1
+            if c >= 0:
+                at = b * _WIDTH
+                place, number, rank, dense = fresh[at + 1], fresh[at + 2], fresh[at + 3], fresh[at + 4]
+                d += fresh[at + 5]
+                b += 1
+            sign = 1 if d > 0 else -1
+            while d != 0:
+                at = used * _WIDTH
+                changes[at], changes[at + 1], changes[at + 2] = ev_instant[i - 1], place, number
+                changes[at + 3], changes[at + 4], changes[at + 5] = rank, dense, sign
+                used += 1
+                d -= sign
+        for a in range(new_kinds * _WIDTH):
+            old[a] = fresh[a]
+        kinds = new_kinds
+        phase = 1
+    stand[0], stand[1], stand[2], stand[3], stand[4], stand[5] = g, i, kinds, new_kinds, used, phase
 
 
 def first_places(
@@ -274,6 +282,35 @@ def first_places(
     with the keys of the last come too, what of the rank is shown (``NUMBER``, ``RANK``, ``DENSE``). Cost: events
     x (offset + count) x logarithm.
     """
-    tree, live, group = np.zeros(len(multiset[1]), np.int64), multiset[1].copy(), np.zeros(3, np.int64)
-    found: NDArray[np.int64] = _first_places(*events, *multiset, np.array(wanted, np.int64), tree, live, group)
-    return found.reshape(-1, _WIDTH)
+    begin, count, _ = multiset
+    most = _most_entries(events, begin, count, wanted)
+    work = (np.zeros(len(count), np.int64), count.copy(), np.zeros(3, np.int64))
+    shown = tuple(np.empty(most * _WIDTH, np.int64) for _ in range(2))
+    stand, changes = np.zeros(6, np.int64), np.empty(0, np.int64)
+    while stand[0] < len(begin) - 1:
+        wider = np.empty(max(256 * _WIDTH, 2 * len(changes)), np.int64)
+        wider[: len(changes)] = changes
+        changes = wider
+        _first_places(*events, *multiset, np.array(wanted, np.int64), *work, *shown, changes, stand)
+    return changes[: stand[4] * _WIDTH].reshape(-1, _WIDTH)
+
+
+def _most_entries(
+    events: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    begin: NDArray[np.int64],
+    count: NDArray[np.int64],
+    wanted: tuple[int, int, bool, int],
+) -> int:
+    """How many entries the rows shown of a group can be: one a place, or one a row where they are numbered."""
+    _, upto, ties, show = wanted
+    sizes = np.diff(begin)
+    if show & NUMBER:
+        ev_begin, _, sign, _ = events
+        sizes = _sums(count, begin) + _sums(np.maximum(sign, 0), ev_begin)
+    most = int(sizes.max(initial=0))
+    return most if ties else min(most, upto)
+
+
+def _sums(values: NDArray[np.int64], begin: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of each run, where they begin (one entry more)."""
+    return np.diff(np.append(0, np.cumsum(values))[begin])
