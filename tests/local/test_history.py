@@ -97,19 +97,23 @@ def continued(old: LocalPipeline, filled: Filled, batch: int) -> LocalPipeline:
 
 
 def restarted(
-    first: Mapping[str, Asked], second: Mapping[str, Asked], batches: list[Any], cut: int, shards: int = 2
-) -> tuple[Filled, list[list[pa.Table]], int]:
-    """What was filled, the results of the queries ``second`` after the cut, and W."""
+    first: Mapping[str, Asked], second: Mapping[str, Asked], batches: list[Any], cut: int, shards: int = 2,
+    schedule: str | None = None, waits: Mapping[int, list[int]] | None = None,
+) -> tuple[Filled, list[list[pa.Table]], int]:  # fmt: skip
+    """What was filled, the results of the queries ``second`` after the cut, and W. ``waits``: by batch the queries that
+    wait, by number."""
     begun = take_up(None, first, 0, "1")
     old = LocalPipeline(list(begun.plans.values()), shards)
     for b in batches[:cut]:
         old.push_all(b)
     stored = from_json(to_json(begun.durable))
-    taken: TakenUp = take_up(stored, {**first, **second}, cut, "1", "refill")
+    taken: TakenUp = take_up(stored, {**first, **second}, cut, "1", "refill", schedule=schedule)
     found = fill(taken, second | first, stored, lambda ids: snapshot(old, cut - 1), shards)
     new = continued(old, found, cut)
     at = max([*found.watermarks.values(), *new.clocks[0].heads["watermarks"].values()])
-    results = [new.push_all(b) for b in batches[cut:]] + [new.finish_all()]
+    late = waits or {}
+    results = [new.push_all(b, deferred=late.get(n, ())) for n, b in enumerate(batches[cut:], cut)]
+    results.append(new.finish_all())
     names = list(taken.plans)
     return found, [[r[names.index(n)] for r in results] for n in second], at
 

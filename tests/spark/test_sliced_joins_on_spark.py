@@ -18,7 +18,7 @@ from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.sharing.slices import last_slices, with_schedule
 from muntin.local.runtime import LocalPipeline
-from muntin.operators.joins.sliced_join import SlicedJoin
+from muntin.operators.joins.slices import slices_of
 from muntin.plan.catalog import Catalog, Stream
 from muntin.session import Session
 from muntin.spark.due import OWES, Budget
@@ -55,7 +55,7 @@ def test_who_waits_for_a_slice(tmp_path: Path, schedule: str, expected: list[boo
     the second, which is longer, and serves nobody with it."""
     spec = spec_of(tmp_path, schedule, (10, 60, 100))
     graph = spec.graph
-    join = next(i for i, v in enumerate(graph.vertices) if isinstance(v.op, SlicedJoin))
+    join = next(i for i, v in enumerate(graph.vertices) if slices_of(v.op) is not None)
     assert last_slices(graph, join) == {0: 0, 1: 1, 2: 2}
     budget = Budget(0.65, 1)
     budget.decide(spec, 0)

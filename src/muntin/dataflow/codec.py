@@ -20,7 +20,7 @@ import pyarrow as pa
 from muntin.core import schema
 from muntin.core.errors import InternalError, StoreError
 from muntin.dataflow import graph, routes
-from muntin.operators.joins import join_graph, narrow
+from muntin.operators.joins import join_graph, narrow, slices
 from muntin.operators.joins.counted_rows import CountedInput
 from muntin.operators.operator import Described
 from muntin.plan import catalog, exprs, nodes, windows
@@ -130,7 +130,7 @@ def _default(f: Field[Any], value: Any) -> bool:
 def classes() -> dict[str, type[Any]]:
     """The dataclasses that plans are made of, by name."""
     found = {c.__name__: c for c in _operators(Described)}
-    for module in (schema, exprs, windows, catalog, routes, join_graph, narrow):
+    for module in (schema, exprs, windows, catalog, routes, join_graph, slices, narrow):
         own = (c for c in vars(module).values() if isinstance(c, type) and is_dataclass(c))
         found |= {c.__name__: c for c in own}
     return found | {c.__name__: c for c in (graph.Edge, graph.Vertex, graph.QueryPlan, nodes.WindowEdge, CountedInput)}

@@ -16,7 +16,7 @@ from muntin.core.time import NEVER
 from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Progress, Times
 from muntin.operators.joins.narrow import Narrow
-from muntin.operators.joins.sliced_join import SlicedJoin
+from muntin.operators.joins.slices import DONE, slices_of
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import as_batch, stored
 
@@ -51,13 +51,13 @@ def settled(graph: Graph, wished: Collection[int]) -> frozenset[int]:
 def asked_of(graph: Graph, join: int, deferred: Collection[int]) -> int | None:
     """How far back the readers of a join that is done slice by slice look, of those that some query which does not wait
     uses; None where one of them may look back as far as the join does, where nobody waits, and for other operators."""
-    if not deferred or not isinstance(graph.vertices[join].op, SlicedJoin):
+    if not deferred or slices_of(graph.vertices[join].op) is None:
         return None
     put_off = frozenset(deferred)
     readers = [i for i, v in enumerate(graph.vertices) if any(e.vertex == join for e in v.inputs)]
     due = [graph.vertices[i].op for i in readers if not graph.used_by[i] <= put_off]
-    reaches = [o.reach if isinstance(o, Narrow) else None for o in due]
-    return None if None in reaches else max((r for r in reaches if r is not None), default=0)
+    found = [o.apart if isinstance(o, Narrow) else None for o in due]
+    return None if None in found else max((a for a in found if a is not None), default=0)
 
 
 def put_off(inputs: Sequence[Batch], state: ShardState, before: int) -> None:
@@ -99,5 +99,6 @@ def _name(number: int) -> str:
 
 
 def lowest(times: Times, states: Collection[ShardState]) -> int:
-    """Before which every operator with these states has answered."""
-    return min([*times.befores, *(s.heads[BEHIND] for s in states if BEHIND in s.heads)], default=NEVER)
+    """Before which every operator with these states has answered, and joins have done all of their slices."""
+    behind = [s.heads[BEHIND] for s in states if BEHIND in s.heads]
+    return min([*times.befores, *behind, *(min(s.heads[DONE]) for s in states if DONE in s.heads)], default=NEVER)

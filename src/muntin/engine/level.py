@@ -169,6 +169,7 @@ def _context(run: _Run, number: int, progress: Progress) -> Context:
         shown=shown_by(graph, number, times),
         shown_of=shown_of_windows(graph, number, times),
         asked=asked_of(graph, number, times.deferred),
+        reach=times.reach,
         expires=graph.expiring[number],
         beside=graph.beside[number],
         narrowed=graph.narrowed[number],

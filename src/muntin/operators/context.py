@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.core.time import NEVER
+from muntin.core.time import FOREVER, NEVER
 from muntin.operators.joins.harvest import Harvest
 from muntin.plan.aggregates import Evaluate
 
@@ -54,6 +54,11 @@ class Context:
     asked: int | None = None
     """Of a shared join how far back those of its readers look that are due, in microseconds (None: as far as it does).
     """
+    apart: tuple[int, int] | None = None
+    """Of a join that is done slice by slice how far apart the newest and the oldest row of a combination are in this
+    turn, in microseconds: at least the first, less than the second (None: as far as its windows allow)."""
+    reach: int = FOREVER
+    """How far the substep goes, which is less than ``low`` where it only takes up what was put off before."""
     expires: bool = True
     """Whether anybody reads when the operator's rows expire."""
     beside: tuple[object, ...] = ()

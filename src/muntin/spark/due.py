@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.sharing.slices import last_slices
 from muntin.engine.deferral import settled
-from muntin.operators.joins.sliced_join import SlicedJoin
+from muntin.operators.joins.slices import slices_of
 from muntin.scheduling.budget import affordable
 from muntin.scheduling.deadlines import Agenda, Sharing
 from muntin.scheduling.slice_budget import share_done, within_budget
@@ -134,7 +134,7 @@ class Budget:
         for v, vertex in enumerate(spec.graph.vertices):
             if vertex.id in found and not (waiting and spec.graph.used_by[v] <= waiting):
                 took = found[vertex.id]
-                if isinstance(vertex.op, SlicedJoin):  # what all of its slices would have taken
+                if slices_of(vertex.op) is not None:  # what all of its slices would have taken
                     took /= _owed(spec.graph, v, spec.graph.used_by[v] - waiting, waited)
                 self._work[vertex.id] = NEWEST * took + (1 - NEWEST) * self._work.get(vertex.id, took)
         beside = max(0.0, seconds - sum(found.values()) / self.partitions)
@@ -143,13 +143,13 @@ class Budget:
 
 def _owed(graph: Graph, number: int, due: frozenset[int], waited: NDArray[np.int64]) -> float:
     """For how many batches an operator has to run when these queries are due, in what it takes for one batch."""
-    users, op = sorted(graph.used_by[number]), graph.vertices[number].op
-    if not isinstance(op, SlicedJoin):
+    users, slices = sorted(graph.used_by[number]), slices_of(graph.vertices[number].op)
+    if slices is None:
         return 1 + min(int(waited[u]) for u in users)
     ends = last_slices(graph, number)
     last = [ends[u] for u in users]
     those = frozenset(i for i, u in enumerate(users) if u in due)
-    return share_done(sizes_of(op.ends), last, those, [int(waited[u]) for u in users])
+    return share_done(sizes_of(slices.ends), last, those, [int(waited[u]) for u in users])
 
 
 def _by_slices(
@@ -157,7 +157,8 @@ def _by_slices(
 ) -> frozenset[int]:
     """Who runs: of the queries of a join that is done slice by slice those whose turn it is by its policy."""
     for number, vertex in enumerate(graph.vertices):
-        if isinstance(vertex.op, SlicedJoin):
+        slices = slices_of(vertex.op)
+        if slices is not None:
             last = last_slices(graph, number)
             users, beside = sorted(last), due - last.keys()
 
@@ -166,7 +167,7 @@ def _by_slices(
             ) -> float:
                 return cost(beside | {users[i] for i in served})
 
-            order = vertex.op.order()
+            order = slices.order()
             served = within_budget(order, [last[u] for u in users], together, budget)
             due = beside | {users[i] for i in served}
     return due

@@ -21,7 +21,7 @@ from muntin.dataflow.sharing.joined_windows import (
 )
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow, WindowedPart
-from muntin.operators.joins.sliced_join import SlicedJoin
+from muntin.operators.joins.slices import Slices
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
@@ -47,10 +47,8 @@ class SharedJoin:
 
     pattern: JoinedWindows
     inputs: tuple[SharedInput, ...]
-    ends: tuple[int, ...] = ()
-    """Windows of its queries, where it is done slice by slice."""
-    schedule: str = ""
-    """The policy of that."""
+    slices: Slices | None = None
+    """Those between the windows of its queries, where it is done slice by slice."""
 
     def offset(self, input: int) -> int:
         """The number of an input's first column among all."""
@@ -97,12 +95,14 @@ def ordered(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 def in_slices(shared: SharedJoin, members: Sequence[JoinedWindows], schedule: str) -> SharedJoin:
-    """The join done slice by slice, where it is one of two windows on keys and each member has one window on both."""
-    op, reaches = shared.pattern.op, [narrow_of(shared, m).reach for m in members]
-    ends = sorted({r for r in reaches if r is not None})
-    if not isinstance(op, WindowJoin) or op.null_safe or len(op.keys) != 2 or not op.keys[0] or None in reaches:
+    """The join done slice by slice, where its members look back less or further. A join of more than two windows in
+    which NULL equals NULL is done whole: join graphs do not know that."""
+    op, longest = shared.pattern.op, max(i.length for i in shared.inputs)
+    found = [narrow_of(shared, m).apart for m in members]
+    ends = sorted({longest if a is None else a for a in found})
+    if len(ends) == 1 or (isinstance(op, WindowJoin) and op.null_safe and len(op.keys) > 2):
         return shared
-    return replace(shared, ends=tuple(ends), schedule=schedule)
+    return replace(shared, slices=Slices(tuple(ends), schedule))
 
 
 def covers(shared: SharedJoin, member: JoinedWindows) -> bool:
@@ -130,7 +130,7 @@ def host_of(join: JoinedWindows) -> SharedJoin:
         if not isinstance(window, Range) or not isinstance(window.length, int):
             raise InternalError(f"join {join.id} is no shared one: its window is {window}")
         inputs.append(SharedInput(given.keep, given.columns, window.length))
-    return SharedJoin(join, tuple(inputs))
+    return SharedJoin(join, tuple(inputs), join.op.slices)
 
 
 def vertices_of(shared: SharedJoin, first: int, names: Sequence[Sequence[str]]) -> list[Vertex]:
@@ -180,7 +180,7 @@ def _join_op(shared: SharedJoin) -> WindowJoin | GraphJoin:
 
     if isinstance(op, WindowJoin):
         keys = tuple(tuple(map(moved, k)) for k in op.keys)
-        return SlicedJoin(keys, ends=shared.ends, schedule=shared.schedule) if shared.ends else replace(op, keys=keys)
+        return replace(op, keys=keys, slices=shared.slices)
     return replace(
         op,
         columns=tuple(
@@ -190,6 +190,8 @@ def _join_op(shared: SharedJoin) -> WindowJoin | GraphJoin:
         classes=tuple(tuple((i, moved(c)) for i, c in k) for k in op.classes),
         conditions=tuple(map_columns(c, lambda x: Column(moved(x.name), x.type)) for c in op.conditions),
         bands=tuple(replace(b, column=moved(b.column), other=moved(b.other)) for b in op.bands),
+        slices=shared.slices,
+        ways={},
     )
 
 

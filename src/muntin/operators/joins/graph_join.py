@@ -39,6 +39,7 @@ from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
 from muntin.operators.joins.room import Room, cut_ahead
+from muntin.operators.joins.slices import in_turns, leaves_by, near, starts_before
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
@@ -95,6 +96,20 @@ def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Cont
     windows = [[OpenChunk(c) for c in chunks] for chunks in places]
     schemas = [b.columns.schema for b in batches]
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows], _left_out(op, layouts))
+    results, fresh, done = in_turns(
+        op.slices, state, ctx, lambda turn: combinations(op, windows, schemas, turn, monitor)
+    )
+    monitor.gave(fresh, batches)
+    monitor.save()
+    for i in mine:
+        let_go(state, names[i], batches[i], layouts[i], done)
+    return whole(results, batches)
+
+
+def combinations(
+    op: GraphJoin, windows: Windows, schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
+) -> list[Batch]:
+    """The results of one turn, a batch for each input of which rows are new."""
     results: list[Batch] = []
     room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
@@ -104,12 +119,8 @@ def graph_join(op: GraphJoin, state: ShardState, batches: list[Batch], ctx: Cont
         if found is not None and len(found):
             room.check(sum(map(len, results)) + len(found))
             results.append(_emit(found, windows, schemas))
-    state.looked += room.looked
-    monitor.gave(sum(map(len, results)), batches)
-    monitor.save()
-    for i in mine:
-        let_go(state, names[i], batches[i], layouts[i], ctx)
-    return whole(results, batches)
+    monitor.state.looked += room.looked
+    return results
 
 
 def _room(state: ShardState, batches: list[Batch], memory: int | None) -> int | None:
@@ -156,19 +167,20 @@ def _combinations(task: Task, i: int, order: tuple[int, ...]) -> Partial | None:
     if new is None:
         return None
     partial = Partial({i: new[0]}, *new[1])
+    newest = task.op.origins is not None or task.ctx.apart is not None
     for j in order:
         if not len(partial):
             return None
         bound = frozenset(partial.refs)
-        split = task.op.origins is not None
-        limit = task.ctx.high if j < i or split else task.ctx.low
-        hop = Hop(task, way_into(task.op, bound, j), limit, (1 if j < i else 0) if split else None, i)
+        limit = task.ctx.high if j < i or newest else task.ctx.low
+        hop = Hop(task, way_into(task.op, bound, j), limit, int(j < i) if newest else None, i, j == order[-1])
         parts: list[Partial] = []
         for block in hop.blocks(partial):
             parts.append(hop.extended(block))
             task.room.check(sum(map(len, parts)))
         tried, partial = len(partial), _joined([p for p in parts if len(p)], [*partial.refs, j])
-        task.monitor.hop(bound, j, tried, len(partial))
+        if task.ctx.apart is None:
+            task.monitor.hop(bound, j, tried, len(partial))
     return partial
 
 
@@ -188,6 +200,7 @@ class Hop:
 
     Where other vertices combine the other inputs' new rows, which part of a combination is the newest must not depend
     on how each vertex's time is cut into steps: the rows started less than ``tie`` after the combination (None: any).
+    So it is where the join is done slice by slice; the ``last`` hop then finds those that are far enough apart.
     """
 
     task: Task
@@ -196,6 +209,7 @@ class Hop:
     tie: int | None = None
     origin: int = -1
     """The input whose rows are new."""
+    last: bool = False
 
     @property
     def window(self) -> list[OpenChunk]:
@@ -214,22 +228,43 @@ class Hop:
 
     def _meetings(self, partial: Partial) -> Ints:
         """How many rows of the window each combination may meet, going by time."""
-        counts = np.zeros(len(partial), np.int64)
+        counts, until = np.zeros(len(partial), np.int64), self._until(partial)
         for chunk in self.window:
-            low, high, _ = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+            low, high, _ = chunk.by_time(self._near(partial, chunk)[0], until)
             counts += high - low
         return counts
+
+    def _until(self, partial: Partial) -> Ints:
+        """Before which partners start."""
+        until = np.minimum(partial.exp, self.limit)
+        if self.tie is None:
+            return until
+        until = np.minimum(until, partial.start + self.tie)
+        apart = self.task.ctx.apart
+        if apart is None or not self.last or apart[0] == 0:
+            return until
+        return np.minimum(until, starts_before(partial.start, self._oldest(partial), self.tie, apart))
+
+    def _oldest(self, partial: Partial) -> Ints:
+        """When the oldest row of each combination started."""
+        starts = [gather(r, self.task.windows[i], [START]).column(0).to_numpy() for i, r in partial.refs.items()]
+        return np.asarray(np.minimum.reduce(starts), np.int64)
+
+    def _near(self, partial: Partial, chunk: OpenChunk, times: tuple[Ints, Ints] | None = None) -> tuple[Ints, Ints]:
+        """Since when rows of a chunk are there that combinations may meet, and until when (``slices.near``)."""
+        return near(chunk, partial.start, times or chunk.times(), self.task.ctx.apart)
 
     def extended(self, partial: Partial) -> Partial:
         """The combinations with each partner that they have in this window."""
         lefts, refs, starts, exps = [], [], [], []
-        lowest = int(partial.start.min())
-        enter = self._enter(partial)
+        lowest, until, apart = int(partial.start.min()), self._until(partial), self.task.ctx.apart
+        upto = self.limit if apart is None else int(until.max())
+        enter = self._enter(partial, until)
         harvest, room = self.task.ctx.harvest, self.task.room
         reading = None if harvest is None else harvest.reading(self.origin, self.way.input, partial.start)
         parts: dict[int, int] = {}
         for number, chunk in enumerate(self.window):
-            if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= self.limit:
+            if leaves_by(chunk.meta, apart) <= lowest or chunk.meta["min_start"] >= upto:
                 continue
             if reading is not None and not reading.wants(chunk.meta):
                 continue
@@ -239,9 +274,6 @@ class Hop:
                 reading.gave(room.looked - before, 0)
                 parts[number] = reading.part
             start, exp = chunk.times()
-            if self.tie is not None:
-                older = start[right] < partial.start[left] + self.tie
-                left, right = left[older], right[older]
             lefts.append(left)
             refs.append(Refs(np.full(len(right), number, np.int64), right))
             starts.append(start[right])
@@ -258,46 +290,50 @@ class Hop:
                     reading.found(parts[number], many)
         return found
 
-    def _enter(self, partial: Partial) -> Enter:
+    def _enter(self, partial: Partial, until: Ints) -> Enter:
         """What finds (combination, row) pairs in a chunk."""
         if self.way.index is not None:
-            return self._by_hash(partial, self.way.index)
+            return self._by_hash(partial, until, self.way.index)
         if self.way.band:
-            return self._by_band(partial)
-        return lambda chunk: self._scanned(partial, chunk)
+            return self._by_band(partial, until)
+        return lambda chunk: self._scanned(partial, until, chunk)
 
-    def _scanned(self, partial: Partial, chunk: OpenChunk) -> tuple[Ints, Ints]:
+    def _scanned(self, partial: Partial, until: Ints, chunk: OpenChunk) -> tuple[Ints, Ints]:
         """All rows of a chunk that are valid with a combination."""
-        low, high, order = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
-        args = (low, high), order, (partial.start, partial.exp), chunk.times(), self.limit
+        since, exp = self._near(partial, chunk)
+        low, high, order = chunk.by_time(since, until)
+        args = (low, high), order, (since, until), (chunk.times()[0], exp), self.limit
         left, right, _ = self.task.room.found(bind(between, *args))
         return left.astype(np.int64), right.astype(np.int64)
 
-    def _by_hash(self, partial: Partial, index: int) -> Enter:
+    def _by_hash(self, partial: Partial, until: Ints, index: int) -> Enter:
         keys = [self.column(partial, i, name) for i, name in self.way.partners]
         hashes = hash_columns(keys, len(partial))
-        side = (hashes, partial.start, partial.exp)
         fifo = self.task.ctx.fifo[self.way.input]
 
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
             if not chunk.has(index):
-                return self._unindexed(partial, keys, index, chunk)
-            args = side, chunk.probe_side(index), chunk.directory(index), self.limit, fifo
+                return self._unindexed(partial, until, keys, index, chunk)
+            c_hashes, *times = chunk.probe_side(index)
+            since, exp = self._near(partial, chunk, (times[0], times[1]))
+            args = (hashes, since, until), (c_hashes, times[0], exp), chunk.directory(index), self.limit, fifo
             found = self.task.room.spans(bind(probe_spans, *args))
             return found.pair_rows().astype(np.int64), chunk.row_numbers(index, found.pair_partners())
 
         return enter
 
-    def _unindexed(self, partial: Partial, keys: list[pa.Array], index: int, chunk: OpenChunk) -> tuple[Ints, Ints]:
+    def _unindexed(
+        self, partial: Partial, until: Ints, keys: list[pa.Array], index: int, chunk: OpenChunk
+    ) -> tuple[Ints, Ints]:
         """Partners in a chunk that was stored without the index."""
-        left, right = self._scanned(partial, chunk)
+        left, right = self._scanned(partial, until, chunk)
         same = np.ones(len(left), np.bool_)
         names = self.task.op.index_columns(self.way.input, self.task.op.indexes[self.way.input][index])
         for key, name in zip(keys, names, strict=True):
             same &= columns_equal(key.take(pa.array(left)), chunk.rows.column(name).take(pa.array(right)))
         return left[same], right[same]
 
-    def _by_band(self, partial: Partial) -> Enter:
+    def _by_band(self, partial: Partial, until: Ints) -> Enter:
         number = self.task.op.band_columns(self.way.input).index(self.way.band[0].column)
         low, high = np.full(len(partial), -np.inf), np.full(len(partial), np.inf)
         for b in self.way.band:
@@ -311,11 +347,12 @@ class Hop:
             values, rows = chunk.sorted_column(number)
             lo = np.searchsorted(values, low, side="left").astype(np.int64)
             hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
-            places, times = (lo, np.maximum(lo, hi)), (partial.start, partial.exp)
-            *those, order = chunk.by_time(partial.start, np.minimum(partial.exp, self.limit))
+            since, exp = self._near(partial, chunk)
+            *those, order = chunk.by_time(since, until)
+            places = lo, np.where(those[0] < those[1], np.maximum(lo, hi), lo)
             if int((those[1] - those[0]).sum()) < int((places[1] - places[0]).sum()):
                 places, rows = (those[0], those[1]), order  # most rows within the bounds are of other times
-            args = places, rows, times, chunk.times(), self.limit
+            args = places, rows, (since, until), (chunk.times()[0], exp), self.limit
             left, right, _ = self.task.room.found(bind(between, *args))
             return left.astype(np.int64), right.astype(np.int64)
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
+from muntin.operators.joins.slices import Slices, words_of
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
 from muntin.operators.structures import INDEXED
@@ -59,6 +60,8 @@ class GraphJoin(Described):
     relayed: bool = False
     """Whether other vertices combine the same inputs' rows, too: a row that comes and goes in one step then stays two
     signed rows, since what is one interval here may be two rows elsewhere."""
+    slices: Slices | None = None
+    """Those that it is done in, for several queries (None: it is done whole)."""
     ways: dict[tuple[frozenset[int], int], Way] = field(default_factory=dict, compare=False, repr=False)
     """Ways that were worked out before (a memo)."""
 
@@ -79,7 +82,7 @@ class GraphJoin(Described):
         passing = f", input {self.passing[0]} passing through" if self.passing else ""
         new = "" if self.origins is None else f", for new rows of {', '.join(map(str, self.origins))} alone"
         graph = "; ".join(edges) or "(cross product)"
-        return f"join of {len(self.columns)} inputs over the graph {graph}{passing}{new}"
+        return f"join of {len(self.columns)} inputs over the graph {graph}{passing}{new}{words_of(self.slices)}"
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         expiry = ", ".join(INDEXED[p] for p in inputs)

@@ -80,6 +80,7 @@ class JoinMonitor:
         n = len(op.columns)
         self.found = JoinStatistics(**held) if held else JoinStatistics([0.0] * n, [None] * n)
         self.estimates: Estimates | None = None
+        self._orders: tuple[tuple[int, ...], ...] | None = None
 
     def arrived(
         self, batches: Sequence[Batch], sizes: Sequence[int], unindexed: frozenset[tuple[int, int]] = frozenset()
@@ -109,6 +110,11 @@ class JoinMonitor:
 
     def orders(self, at: int) -> tuple[tuple[int, ...], ...]:
         """The order of each origin in this step; a revision is remembered with the event time ``at``."""
+        if self._orders is None:
+            self._orders = self._revised(at)
+        return self._orders
+
+    def _revised(self, at: int) -> tuple[tuple[int, ...], ...]:
         assert self.estimates is not None
         held = self.found.orders
         now = None if held is None else Orders(tuple(map(tuple, held)), tuple(self.found.waiting))

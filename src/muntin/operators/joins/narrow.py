@@ -82,6 +82,14 @@ class Narrow(Described):
         return found.pop() if len(found) == 1 else None
 
     @cached_property
+    def apart(self) -> int | None:
+        """Microseconds that parts of a result are less than apart; None where windows are moved apart by SLIDE."""
+        if len({(own_ticks(p.window.window, p.window.options), p.window.ticks) for p in self.parts}) > 1:
+            return None
+        found = [_stays(p) for p in self.parts]
+        return None if None in found else max(f for f in found if f is not None)
+
+    @cached_property
     def read(self) -> frozenset[str]:
         """The columns that it needs of results in order of their windows."""
         return frozenset((*self.columns, *(c.name for c in columns_of(self.keep))))
@@ -111,8 +119,13 @@ class Narrow(Described):
 
 def _plain_reach(part: WindowedPart) -> int | None:
     """How long a row is in the window after its event time, which is when it enters."""
+    return None if part.slides else _stays(part)
+
+
+def _stays(part: WindowedPart) -> int | None:
+    """How long a row is in the window after its event time, before SLIDE moves both."""
     window, options = part.window.window, part.window.options
-    if part.slides or options.bounds == "start":
+    if options.bounds == "start":
         return None
     match window:
         case Now():
@@ -165,6 +178,14 @@ class Narrowed:
         if len(found) < len(readers) or len({r.times for r in alike}) != 1 or not MANY <= len(alike) <= MOST_WINDOWS:
             return None
         return Narrowed(found, tuple(lengths), _windows(alike), expires)
+
+    @cached_property
+    def apart(self) -> int | None:
+        """Microseconds that parts of a result are less than apart; None where windows are moved apart by SLIDE."""
+        if len({(own_ticks(p.window.window, p.window.options), p.window.ticks) for p in self.parts}) > 1:
+            return None
+        found = [_stays(p) for p in self.parts]
+        return None if None in found else max(f for f in found if f is not None)
 
     @cached_property
     def read(self) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The window join of two inputs: chunk against chunk, results written once.
 
 As ``window_join`` says: a row that starts in this step meets the other input's rows that have started by now (or, for
-the first input, that had started before).
+the first input, that had started before). Where it is done slice by slice (``slices``) it meets rows that are no newer.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from muntin.operators.joins.indexed_window import OpenChunk, Side
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.narrow import Narrowed
 from muntin.operators.joins.room import Room
+from muntin.operators.joins.slices import leaves_by, near, starts_before
 from muntin.operators.joins.window_order import Pairs, pairs_in_order, results_in_order
 from muntin.state.window_rows import WEIGHT
 
@@ -98,14 +99,15 @@ def pair_join(
     met: list[Met] = []
     room, total = Room(windows, ctx), 0
     for i in (0, 1):
-        tried, before = 0, total
+        tried, had = 0, total
         for origins in _origins(i, windows, ctx):
             tried += int(origins.rows.sum())
             for pairs in _probed(i, origins, ctx, room):
                 met.append(pairs)
                 total += len(pairs)
                 room.check(total)
-        monitor.hop(frozenset([i]), 1 - i, tried, total - before)
+        if ctx.apart is None:
+            monitor.hop(frozenset([i]), 1 - i, tried, total - had)
     monitor.state.looked += room.looked
     if not met:
         return []
@@ -116,18 +118,21 @@ def pair_join(
 
 def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]:
     chunk, rows = origins.chunk, origins.rows
-    limit = ctx.low if i == 0 else ctx.high
+    limit = ctx.low if i == 0 and ctx.apart is None else ctx.high
     whole = bool(rows.all())
     h, start, exp = (a if whole else a[rows] for a in chunk.probe_side())
+    until = exp if ctx.apart is None else starts_before(start, start, i, ctx.apart)
+    upto = limit if ctx.apart is None else int(until.max())
     lowest, place = int(start.min()), np.flatnonzero(rows).astype(np.int32)
     reading = None if ctx.harvest is None else ctx.harvest.reading(i, 1 - i, start)
     for other in origins.partners:
-        if other.meta["max_exp"] <= lowest or other.meta["min_start"] >= limit:
+        if leaves_by(other.meta, ctx.apart) <= lowest or other.meta["min_start"] >= upto:
             continue
         if reading is not None and not reading.wants(other.meta):
             continue
         partner = other.probe_side()
-        args = (h, start, exp), partner, other.directory(), limit, ctx.fifo[1 - i]
+        since, c_exp = near(other, start, partner[1:], ctx.apart)
+        args = (h, since, until), (*partner[:2], c_exp), other.directory(), limit, ctx.fifo[1 - i]
         spans = room.spans(partial(probe_spans, *args, gone=other.meta["max_exp"]))
         if reading is not None:
             reading.gave(spans.looked, spans.pairs)

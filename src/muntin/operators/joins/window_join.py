@@ -27,12 +27,14 @@ from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
 from muntin.operators.joins.harvest import Reading
+from muntin.operators.joins.graph_join import combinations
 from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, Side, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import confirmed, pair_join
 from muntin.operators.joins.room import Room, cut_ahead
+from muntin.operators.joins.slices import Slices, in_turns, words_of
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
 from muntin.operators.structures import INDEXED
@@ -52,6 +54,8 @@ class WindowJoin(Described):
 
     keys: tuple[tuple[str, ...], ...]
     null_safe: bool = False
+    slices: Slices | None = None
+    """Those that it is done in, for several queries (None: it is done whole)."""
 
     stateful = True
 
@@ -65,7 +69,7 @@ class WindowJoin(Described):
 
     def words(self, show: Show) -> str:
         on = "; ".join(" = ".join(show.columns(k)) for k in zip(*self.keys, strict=True)) or "nothing (cross product)"
-        return f"join of {len(self.keys)} windows on {on}"
+        return f"join of {len(self.keys)} windows on {on}{words_of(self.slices)}"
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         return f"hash-indexed panes of each input (expiry: {', '.join(INDEXED[p] for p in inputs)})"
@@ -104,11 +108,11 @@ def window_join(op: WindowJoin, state: ShardState, batches: list[Batch], ctx: Co
     schemas = [b.columns.schema for b in batches]
     monitor.arrived(batches, [sum(c.meta["n"] for c in w) for w in windows[: len(batches)]])
     join = pair_join if len(batches) == 2 else _combinations
-    results = join(op, windows, schemas, ctx, monitor)
-    monitor.gave(sum(map(len, results)), came)
+    results, fresh, done = in_turns(op.slices, state, ctx, lambda turn: join(op, windows, schemas, turn, monitor))
+    monitor.gave(fresh, came)
     monitor.save()
     for structure, batch, layout in kept:
-        let_go(state, structure, batch, layout, ctx)
+        let_go(state, structure, batch, layout, done)
     return whole(results, batches)
 
 
@@ -137,7 +141,10 @@ def _by_role(batch: Batch) -> tuple[Batch, Batch]:
 def _combinations(
     op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
 ) -> list[Batch]:
-    """Results of an n-way join: origins extended window by window, rows gathered at the end."""
+    """Results of an n-way join: origins extended window by window, rows gathered at the end. Of slices as those of any
+    join graph: then not every partner of an origin goes with every other."""
+    if ctx.apart is not None:
+        return combinations(monitor.op, windows, schemas, ctx, monitor)
     results: list[Batch] = []
     room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
