@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -52,8 +53,8 @@ FORMS = [
     "SELECT a.k, b.v {f}", "Istream(SELECT a.ts AS t, b.ts AS u, a.k {f})", "SELECT COUNT(*) AS n, SUM(a.v) AS t {f}",
     "SELECT a.k, MAX(b.v) AS m {f} GROUP BY a.k", "SELECT DISTINCT b.v {f}", "SELECT a.v, b.j {f} AND a.v < b.v",
 ]  # fmt: skip
-LONGEST = {"AB": 23, "AA": 23, "ABC": 14, "ABCD": 10}
-ROWS = {"AB": 8, "AA": 6, "ABC": 4, "ABCD": 3}
+LONGEST = {"AB": 20, "AA": 20, "ABC": 12, "ABCD": 10}
+ROWS = {"AB": 6, "AA": 6, "ABC": 3, "ABCD": 3}
 
 
 def draw_group(rng: Random, streams: str) -> list[BoundQuery]:
@@ -69,7 +70,7 @@ def draw_group(rng: Random, streams: str) -> list[BoundQuery]:
     return found
 
 
-def draw_rows(rng: Random, streams: str, count: int = 7) -> Batches:
+def draw_rows(rng: Random, streams: str, count: int = 6) -> Batches:
     """A few rows of each stream a batch, in some order, none of them late."""
     found = []
     for low in range(2, 5 * count, 5):
@@ -101,11 +102,8 @@ def draw_waiting(rng: Random, graph: Graph) -> list[int]:
     for join, slices in sliced_joins(graph):
         last = last_slices(graph, join)
         users, ends = sorted(last), [last[u] for u in sorted(last)]
-
-        def cost(due: frozenset[int], sizes=sizes_of(slices.ends), ends=ends) -> float:  # type: ignore[no-untyped-def]
-            return share_done(sizes, ends, due, [0] * len(ends))
-
-        served = within_budget(slices.order(), ends, cost, budget)
+        cost = partial(share_done, sizes_of(slices.ends), ends, waited=[0] * len(ends))
+        served = within_budget(slices.order(), ends, lambda due, cost=cost: cost(due), budget)  # type: ignore[misc]
         waits |= {u for i, u in enumerate(users) if i not in served}
     return sorted(waits)
 
@@ -118,7 +116,7 @@ def all_share(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("all_share")
 @pytest.mark.parametrize("streams", CONDITIONS)
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
 def test_queries_that_wait_answer_what_they_would_have(
     streams: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +178,7 @@ KINDS = [(s, on) for s, many in CONDITIONS.items() for on in many]
 def test_slices_that_nobody_needs_are_left_for_later(streams: str, on: str) -> None:
     """While the wide query waits only the narrow one's slice is done, for less than the whole join takes; rows stay
     that the other slice still needs. In the end nothing has been looked at twice, but for what leads to the last window
-    of three or more."""
+    of three or more, and values that a sorted column has side by side in a pane of both slices."""
     queries = [counting(streams, on, f"[RANGE {w} SECONDS]") for w in (7, 28)]
     plans, batches = plan_queries(queries, "swf"), sparse(8, streams, ROWS[streams])
     meters = [Meter(), Meter()]
@@ -202,8 +200,7 @@ def test_slices_that_nobody_needs_are_left_for_later(streams: str, on: str) -> N
     for query in (0, 1):
         found = [pa.concat_tables([r[query] for r in part]) for part in results]
         assert in_order(found[1]) == in_order(found[0]) and len(found[0]) > 3
-    print("LOOKED", streams, on, looked, looked[1] / looked[0])
-    assert looked[1] <= looked[0] * 1.3 or len(streams) > 2, looked
+    assert looked[1] <= looked[0] * (1.5 if len(streams) > 2 else 1.3 if "<" in on or "BETWEEN" in on else 1.03), looked
 
 
 def test_windows_may_slide_and_differ_from_stream_to_stream() -> None:
@@ -245,4 +242,4 @@ def test_rows_that_were_taken_up_later_than_they_came_are_in_slices(on: str) -> 
     for (name, query), tables in zip(asking(new).items(), results, strict=True):
         assert "its windows are full" in found.taken.notes[name], found.taken.notes
         expected = relation(undisturbed(query, {}, batches), at)
-        assert relation(tables, at) == expected and len(expected) > 3
+        assert {at: {}, **relation(tables, at)} == {at: {}, **expected} and len(expected) > 3

@@ -95,14 +95,11 @@ def ordered(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 def in_slices(shared: SharedJoin, members: Sequence[JoinedWindows], schedule: str) -> SharedJoin:
-    """The join done slice by slice, where its members look back less or further. A join of more than two windows in
-    which NULL equals NULL is done whole: join graphs do not know that."""
-    op, longest = shared.pattern.op, max(i.length for i in shared.inputs)
+    """The join done slice by slice, where some members look back further than others."""
+    longest = max(i.length for i in shared.inputs)
     found = [narrow_of(shared, m).apart for m in members]
     ends = sorted({longest if a is None else a for a in found})
-    if len(ends) == 1 or (isinstance(op, WindowJoin) and op.null_safe and len(op.keys) > 2):
-        return shared
-    return replace(shared, slices=Slices(tuple(ends), schedule))
+    return replace(shared, slices=Slices(tuple(ends), schedule)) if len(ends) > 1 else shared
 
 
 def covers(shared: SharedJoin, member: JoinedWindows) -> bool:

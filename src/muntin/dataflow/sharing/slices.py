@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from muntin.dataflow.graph import Graph, QueryPlan, Vertex
-from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.join_graph import GraphJoin
+from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.slices import slices_of
 from muntin.operators.joins.window_join import WindowJoin
 

@@ -180,14 +180,6 @@ class Narrowed:
         return Narrowed(found, tuple(lengths), _windows(alike), expires)
 
     @cached_property
-    def apart(self) -> int | None:
-        """Microseconds that parts of a result are less than apart; None where windows are moved apart by SLIDE."""
-        if len({(own_ticks(p.window.window, p.window.options), p.window.ticks) for p in self.parts}) > 1:
-            return None
-        found = [_stays(p) for p in self.parts]
-        return None if None in found else max(f for f in found if f is not None)
-
-    @cached_property
     def read(self) -> frozenset[str]:
         """The columns that somebody reads."""
         return frozenset(c for r in self.readers for c in (*r.read, *(() if r.reach is not None else r.times)))

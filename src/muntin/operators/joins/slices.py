@@ -9,8 +9,8 @@ where nothing waits, the join is done whole. Results of a slice that was put off
 the queries that waited for it are as far back (``engine.deferral``).
 
 In a turn the origin is the newest row of its combinations, and windows are entered by time, so that only rows are met
-that are near enough; the last window is entered further back by combinations that have no row of that age yet. So each
-pair of rows is met in one turn; of more windows than two, those before the last are entered again by a turn that takes
+that are near enough; in the last one combinations without a row of the turn's own age meet no younger ones. So each
+combination is met in one turn; of more windows than two, those before the last are entered again by a turn that takes
 up older slices, since nothing is kept of what other turns found in them.
 """
 
@@ -38,8 +38,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Slices:
-    """Slices that end with windows of ``ends`` (microseconds, ascending). ``schedule``: name of the policy by which they
-    are done, which is no part of what a join does."""
+    """Slices that end with windows of ``ends`` (microseconds, ascending). ``schedule``: name of the policy by which
+    they are done, which is no part of what a join does."""
 
     ends: tuple[int, ...]
     schedule: str = field(default="swf", compare=False)

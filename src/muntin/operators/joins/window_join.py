@@ -27,14 +27,13 @@ from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
 from muntin.operators.joins.harvest import Reading
-from muntin.operators.joins.graph_join import combinations
 from muntin.operators.joins.hot_keys import HOT, KEPT, PLAIN, ROLE, hot_of_all
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, Side, let_go, store_rows
 from muntin.operators.joins.join_graph import common_key
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.pair_join import confirmed, pair_join
 from muntin.operators.joins.room import Room, cut_ahead
-from muntin.operators.joins.slices import Slices, in_turns, words_of
+from muntin.operators.joins.slices import Slices, in_turns, leaves_by, near, starts_before, words_of
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
 from muntin.operators.structures import INDEXED
@@ -141,10 +140,7 @@ def _by_role(batch: Batch) -> tuple[Batch, Batch]:
 def _combinations(
     op: WindowJoin, windows: list[list[OpenChunk]], schemas: list[pa.Schema], ctx: Context, monitor: JoinMonitor
 ) -> list[Batch]:
-    """Results of an n-way join: origins extended window by window, rows gathered at the end. Of slices as those of any
-    join graph: then not every partner of an origin goes with every other."""
-    if ctx.apart is not None:
-        return combinations(monitor.op, windows, schemas, ctx, monitor)
+    """Results of an n-way join: origins extended window by window, rows gathered at the end."""
     results: list[Batch] = []
     room = Room(windows, ctx)
     for i, order in enumerate(monitor.orders(ctx.low)):
@@ -168,29 +164,122 @@ def _new_combinations(
     if new is None:
         return None
     fresh = Fresh(new[0], *new[1])
-    parts: dict[int, Refs] = {}
-    origin, start, exp = np.arange(len(fresh.start)), fresh.start, fresh.exp
-    probing = origin  # those that have found partners in every window so far
+    held = Held({}, np.arange(len(fresh.start)), fresh.start, fresh.exp, None if ctx.apart is None else fresh.start)
     for j in order:
-        found = _candidates(
-            fresh, probing, windows[j], ctx.high if j < i else ctx.low, ctx.fifo[j], room,
-            None if ctx.harvest is None else ctx.harvest.reading(i, j, fresh.start[probing]),
-        )  # fmt: skip
-        monitor.hop(frozenset([i, *parts]), j, len(probing), len(found.start))
-        if parts:
-            left, right = extend((origin, start, exp), (found.begin, found.start, found.exp))
+        hop = Hop(i, j, fresh, windows[j], ctx, room)
+        if ctx.apart is not None and ctx.apart[0] and j == order[-1]:
+            held = Held.concat([hop.extended(h, low)[0] for h, low in held.by_age(ctx.apart[0])])
+        else:
+            bound = frozenset([i, *held.parts])
+            held, tried, found = hop.extended(held, 0)
+            if ctx.apart is None:
+                monitor.hop(bound, j, tried, found)
+        if len(held.origin) == 0:
+            return None
+    parts = {**held.parts, i: fresh.refs.take(held.origin)}
+    return [parts[j] for j in range(len(windows))], held.start, held.exp
+
+
+@dataclass(frozen=True)
+class Held:
+    """Combinations under construction, aligned: rows by input, the origin that they began from, the interval in which
+    all are valid, and when their oldest row started (of a join that is done in slices)."""
+
+    parts: dict[int, Refs]
+    origin: Ints
+    start: Ints
+    exp: Ints
+    oldest: Ints | None
+
+    def take(self, index: Ints) -> Held:
+        parts = {k: r.take(index) for k, r in self.parts.items()}
+        oldest = None if self.oldest is None else self.oldest[index]
+        return Held(parts, self.origin[index], self.start[index], self.exp[index], oldest)
+
+    def by_age(self, low: int) -> list[tuple[Held, int]]:
+        """Those with a row that is ``low`` older than the newest, which need no other one, and those without."""
+        assert self.oldest is not None
+        old = self.start - self.oldest >= low
+        groups = (self.take(np.flatnonzero(old)), 0), (self.take(np.flatnonzero(~old)), low)
+        return [g for g in groups if len(g[0].origin)]
+
+    @staticmethod
+    def concat(many: list[Held]) -> Held:
+        """Those of several; when their oldest rows started is left out."""
+        if len(many) == 1:
+            return many[0]
+        parts = {k: Refs.concat([h.parts[k] for h in many]) for k in many[0].parts}
+        origin, start, exp = (np.concatenate([getattr(h, n) for h in many]) for n in ("origin", "start", "exp"))
+        return Held(parts, origin, start, exp, None)
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Window ``j`` entered by combinations that began from new rows of input ``i``."""
+
+    i: int
+    j: int
+    fresh: Fresh
+    window: list[OpenChunk]
+    ctx: Context
+    room: Room
+
+    def extended(self, held: Held, low: int) -> tuple[Held, int, int]:
+        """The combinations with each partner that they have here and that is ``low`` older than the newest row, if that
+        is not 0; how many origins looked for partners, and how many they found."""
+        fresh, ctx = self.fresh, self.ctx
+        probing = np.flatnonzero(np.bincount(held.origin, minlength=len(fresh.start))) if held.parts else held.origin
+        reading = None if ctx.harvest is None else ctx.harvest.reading(self.i, self.j, fresh.start[probing])
+        found = self._candidates(probing, low, reading)
+        partners = len(found.start)
+        if held.parts:
+            left, right = extend((held.origin, held.start, held.exp), (found.begin, found.start, found.exp))
             found = found.take(right)
         else:  # a candidate is one for its validity and its origin's meet
             left = found.origin
-        room.check(len(left))
-        if len(left) == 0:
-            return None
-        parts = {k: r.take(left) for k, r in parts.items()}
-        parts[j] = found.refs
-        origin, start, exp = origin[left], np.maximum(start[left], found.start), np.minimum(exp[left], found.exp)
-        probing = np.flatnonzero(np.bincount(origin, minlength=len(fresh.start)))
-    parts[i] = fresh.refs.take(origin)
-    return [parts[j] for j in range(len(windows))], start, exp
+        self.room.check(len(left))
+        grown = held.take(left)
+        oldest = None if grown.oldest is None else np.minimum(grown.oldest, found.start)
+        start, exp = np.maximum(grown.start, found.start), np.minimum(grown.exp, found.exp)
+        return Held({**grown.parts, self.j: found.refs}, grown.origin, start, exp, oldest), len(probing), partners
+
+    def _candidates(self, probing: Ints, low: int, reading: Reading | None) -> Candidates:
+        """Partners of the ``probing`` origins."""
+        fresh, apart, n = self.fresh, self.ctx.apart, len(self.fresh.start)
+        h, start, until = fresh.hash, fresh.start, fresh.exp
+        if len(probing) < n:
+            h, start, until = h[probing], start[probing], until[probing]
+        limit = self.ctx.high if self.j < self.i or apart is not None else self.ctx.low
+        if apart is not None:
+            until = starts_before(start, start, int(self.j < self.i), (low, apart[1]))
+        lowest, total = int(start.min()), 0
+        upto = limit if apart is None else int(until.max())
+        found: list[tuple[int, Side, Spans]] = []
+        counts = np.zeros(n, np.int64)
+        for number, chunk in enumerate(self.window):
+            if leaves_by(chunk.meta, apart) <= lowest or chunk.meta["min_start"] >= upto:
+                continue
+            if reading is not None and not reading.wants(chunk.meta):
+                continue
+            other = chunk.probe_side()
+            since, c_exp = near(chunk, start, other[1:], apart)
+            sides = (h, since, until), (*other[:2], c_exp)
+            args = *sides, chunk.directory(), limit, self.ctx.fifo[self.j]
+            find = partial(probe_spans, *args, gone=chunk.meta["max_exp"])
+            spans = self.room.spans(find, before=total)
+            if reading is not None:
+                reading.gave(spans.looked, spans.pairs)
+            count_spans(probing, spans.rows, spans.count, counts)
+            found.append((number, other, spans))
+            total += spans.pairs
+        begin = np.zeros(n + 1, np.int64)
+        np.cumsum(counts, out=begin[1:])
+        places = begin[:-1].copy()
+        origin, chunk_of, row, starts, exps = (np.empty(total, np.int64) for _ in range(5))
+        for number, (_, c_start, c_exp), s in found:
+            args_of = probing, s.rows, s.first, s.count, c_start, c_exp, number
+            place_spans(*args_of, places, origin, chunk_of, row, starts, exps)
+        return Candidates(begin, origin, Refs(chunk_of, row), starts, exps)
 
 
 @dataclass(frozen=True)
@@ -206,46 +295,6 @@ class Candidates:
     def take(self, index: Ints) -> Candidates:
         """Those at ``index``; where origins begin is no longer true."""
         return replace(self, refs=self.refs.take(index), start=self.start[index], exp=self.exp[index])
-
-
-def _candidates(
-    fresh: Fresh,
-    probing: Ints,
-    window: list[OpenChunk],
-    limit: int,
-    fifo: bool,
-    room: Room,
-    reading: Reading | None = None,
-) -> Candidates:
-    """Partners of the ``probing`` origins in one window."""
-    n = len(fresh.start)
-    side = (fresh.hash, fresh.start, fresh.exp)
-    if len(probing) < n:
-        side = (fresh.hash[probing], fresh.start[probing], fresh.exp[probing])
-    lowest, total = int(side[1].min()), 0
-    found: list[tuple[int, Side, Spans]] = []
-    counts = np.zeros(n, np.int64)
-    for number, chunk in enumerate(window):
-        if chunk.meta["max_exp"] <= lowest or chunk.meta["min_start"] >= limit:
-            continue
-        if reading is not None and not reading.wants(chunk.meta):
-            continue
-        other = chunk.probe_side()
-        find = partial(probe_spans, side, other, chunk.directory(), limit, fifo, gone=chunk.meta["max_exp"])
-        spans = room.spans(find, before=total)
-        if reading is not None:
-            reading.gave(spans.looked, spans.pairs)
-        count_spans(probing, spans.rows, spans.count, counts)
-        found.append((number, other, spans))
-        total += spans.pairs
-    begin = np.zeros(n + 1, np.int64)
-    np.cumsum(counts, out=begin[1:])
-    places = begin[:-1].copy()
-    origin, chunk_of, row, start, exp = (np.empty(total, np.int64) for _ in range(5))
-    for number, (_, c_start, c_exp), s in found:
-        args = probing, s.rows, s.first, s.count, c_start, c_exp, number
-        place_spans(*args, places, origin, chunk_of, row, start, exp)
-    return Candidates(begin, origin, Refs(chunk_of, row), start, exp)
 
 
 def _emit(
