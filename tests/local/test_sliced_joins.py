@@ -200,7 +200,9 @@ def test_slices_that_nobody_needs_are_left_for_later(streams: str, on: str) -> N
     for query in (0, 1):
         found = [pa.concat_tables([r[query] for r in part]) for part in results]
         assert in_order(found[1]) == in_order(found[0]) and len(found[0]) > 3
-    assert looked[1] <= looked[0] * (1.5 if len(streams) > 2 else 1.3 if "<" in on or "BETWEEN" in on else 1.03), looked
+    scanned, banded = on in ("1 = 1", "a.v + b.v > 4"), "<" in on or "BETWEEN" in on
+    most = 1.5 if len(streams) > 2 else 1.3 if banded else 1.0 if scanned else 1.05  # a bucket is walked
+    assert looked[1] <= looked[0] * most, looked
 
 
 def test_windows_may_slide_and_differ_from_stream_to_stream() -> None:
