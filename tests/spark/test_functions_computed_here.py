@@ -59,7 +59,7 @@ CHARACTERS = [
     "substring_index(t, '-', -1)", "substring_index(t, ':', 1)", "substring_index(s, '1', 1)",
     "substring_index('aaaa', 'aa', 2)", "substring_index(concat(s, 'aaaa'), 'aa', -2)", "substring_index(t, '0', 0)",
     "substring_index(t, '', 1)", "substring_index(s, '\u00e9', -1)", "levenshtein(s, t)", "levenshtein(s, 'kitten')",
-    "levenshtein(s, t, 9)", "levenshtein(t, s, a)", "soundex(s)", "soundex('Ashcraft')", "soundex(concat('M', s, t))",
+    "levenshtein(s, t, 9)", "levenshtein(t, s, coalesce(a, 3Y))", "soundex(s)", "soundex('Ashcraft')", "soundex(concat('M', s, t))",
     "soundex(t)", "ascii(s)", "ascii(t)", "chr(n)", "char(i)", "chr(a)", "luhn_check(s)", "luhn_check('79927398713')",
     "luhn_check(concat(h, i))", "regexp_count(t, '[0-9]+')", "regexp_count(s, 'a|1')", r"regexp_substr(t, '\\d+-')",
     "regexp_substr(s, '(a|1)(.)?')", r"regexp_instr(s, '\\.')", "regexp_instr(concat('\u00e9', t), '0+')",
