@@ -6,6 +6,7 @@ Over the drawn values of ``test_scalars_everywhere``. Spark is asked once, in UT
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -152,6 +153,12 @@ def rows() -> pa.RecordBatch:
     )
 
 
+@cache
+def evaluated(text: str, zone: str = "UTC") -> list[Any]:
+    """The evaluator's answers: both tests compare them."""
+    return in_python(bound(text, zone), rows())
+
+
 def told(value: Any, kind: pa.DataType) -> Any:
     """A nested value with its dates and timestamps as the evaluator has them."""
     if isinstance(value, list):
@@ -167,7 +174,7 @@ def test_the_evaluator_has_the_reference_s_answers() -> None:
         for zone in ("UTC", "Australia/Lord_Howe") if text in ZONED else ("UTC",):
             e = bound(text, zone)
             wanted = [or_failed(lambda row=row, e=e: told(eval_expr(e, row), e.type)) for row in given]
-            got = [v if v is FAILED else told(v, e.type) for v in in_python(e, batch)]
+            got = [v if v is FAILED else told(v, e.type) for v in evaluated(text, zone)]
             problems += differences(f"{text} in {zone}", {"reference": wanted, "evaluator": got})
             assert evaluate(e, batch.slice(0, 0)).type == e.type
     assert not problems, "\n".join(problems)
@@ -187,7 +194,7 @@ def test_all_of_them_are_drawn() -> None:
 
 @pytest.mark.spark
 def test_spark_answers_so_too(spark: Any, frame: Any) -> None:
-    batch, tried = rows(), Tried(spark)
+    tried = Tried(spark)
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
     problems: list[str] = []
@@ -201,7 +208,7 @@ def test_spark_answers_so_too(spark: Any, frame: Any) -> None:
             if to_spark(values.type) != to_spark(e.type):
                 problems.append(f"{text} is {to_spark(values.type)} in Spark, {to_spark(e.type)} here")
             wanted = [v if ok else FAILED for v, ok in zip(plain(values, e.type), there, strict=True)]
-            problems += differences(text, {"evaluator": in_python(e, batch), "Spark": wanted})
+            problems += differences(text, {"evaluator": evaluated(text), "Spark": wanted})
     for key in SETTINGS:
         if "codegen" in key:
             spark.conf.unset(key)
