@@ -20,7 +20,9 @@ from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.planner import plan_queries
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.synopsis import Synopsis
 from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
 from muntin.state.pane_store import PaneStore
 
 SCHEMA = Schema.of(ts=pa.int64(), k=pa.int64(), v=pa.int64(), name=pa.string(), x=pa.float64())
@@ -64,11 +66,13 @@ def text(rng: Random) -> tuple[str, str, str]:
     )  # fmt: skip
 
 
-def exact(table: pa.Table, column: str, where: str, row: dict[str, Any], length: int) -> Counter[Any]:
+def exact(
+    table: pa.Table, column: str, where: str, row: dict[str, Any], length: int, closed: bool = False
+) -> Counter[Any]:
     """How often each value is in the window of an answer."""
     end = int(pa.scalar(row["ts"]).cast(pa.timestamp("us", "UTC")).value) // 1_000_000
     k, v, ts = (table.column(c).to_numpy(zero_copy_only=False) for c in ("k", "v", "ts"))
-    inside = (ts > end - length) & (ts <= end)
+    inside = (ts > end - length - closed) & (ts <= end)
     inside &= {"": True, " WHERE k < 2": k < 2, " WHERE v > 3": v > 3}[where]
     if "k" in row:
         inside &= k == row["k"]
@@ -102,8 +106,15 @@ def check(query: str, answer: Any, counts: Counter[Any]) -> bool:
     return bool(answer["low"] < answer["high"])
 
 
-def run(texts: list[str], batches: list[dict[str, pa.Table]], shards: int, store: PaneStore | None = None) -> list[Any]:
-    pipe = Stored(plan_queries(bind(t, CATALOG) for t in texts), shards)
+def run(
+    texts: list[str],
+    batches: list[dict[str, pa.Table]],
+    shards: int,
+    store: PaneStore | None = None,
+    options: QueryOptions = QueryOptions(),
+) -> list[Any]:
+    pipe = Stored(plan_queries(bind(t, CATALOG, options) for t in texts), shards)
+    assert any(isinstance(v.op, Synopsis) for v in pipe.graph.vertices)
     found = []
     for number, batch in enumerate(batches):
         found.append(pipe.push_all(batch))
@@ -122,15 +133,37 @@ def test_bounds_hold_and_answers_depend_on_rows_alone(seed: int, tmp_path: Path)
     table = rows(rng, 12_000, 40, rng.choice([300, 100_000, 100_000]))
     asked = [text(rng) for _ in range(rng.choice([1, 5, 8]))]
     texts = [t for t, _, _ in asked]
-    answers = run(texts, cut(rng, table, 7), 1)
+    kind = rng.choice([{}, {"bounds": "closed"}, {"zone": "+05:30"}, {"bounds": "closed", "zone": "-02:00"}])
+    options = QueryOptions(**kind)
+    answers = run(texts, cut(rng, table, 7), 1, options=options)
     near = 0
     for (query, column, where), found in zip(asked, answers, strict=True):
-        length = int(query.split("RANGE ")[1].split(" ")[0])
+        length, closed = int(query.split("RANGE ")[1].split(" ")[0]), "bounds" in kind
         assert found
-        near += sum(check(query, r["a"], exact(table, column, where, r, length)) for r in found)
+        near += sum(check(query, r["a"], exact(table, column, where, r, length, closed)) for r in found)
     assert near or len(texts) < 5
     store = PaneStore.open(str(tmp_path / "store"), "query", 0)
-    assert run(texts, cut(rng, table, rng.choice([1, 12])), rng.choice([1, 3]), store) == answers
+    assert run(texts, cut(rng, table, rng.choice([1, 12])), rng.choice([1, 3]), store, options) == answers
+
+
+@pytest.mark.parametrize("bounds", ["half_open", "closed"])
+def test_days_in_a_zone_whose_clock_changes(bounds: Any, tmp_path: Path) -> None:
+    """The night of a change between: as the exact aggregates of the same windows say."""
+    rng, draw = Random(5), np.random.default_rng(5)
+    ts = np.sort(draw.integers(1_774_396_800, 1_774_915_200, 3_000))  # 25 to 31 March 2026; changes on the 29th
+    v = draw.integers(0, 900, len(ts))
+    table = pa.table({"ts": ts, "k": v % 3, "v": v, "name": pa.nulls(len(ts), pa.string()), "x": v * 1.0})
+    window = "FROM s [RANGE {n} DAYS SLIDE 1 DAY] GROUP BY k"
+    near, count = "k, APPROX_COUNT_DISTINCT_BOUNDS(v, 0.09)", "k, COUNT(DISTINCT v)"
+    texts = [f"SELECT {c} AS a {window.format(n=n)}" for n in (1, 3) for c in (near, count)]
+    options = QueryOptions(bounds=bounds, zone="Europe/Berlin")
+    answers = run(texts, cut(rng, table, 5), 1, options=options)
+    for found, whole in (answers[:2], answers[2:]):
+        assert len(found) == len(whole) > 9
+        for a, b in zip(found, whole, strict=True):
+            assert (a["ts"], a["k"]) == (b["ts"], b["k"]) and a["a"]["low"] <= b["a"] <= a["a"]["high"]
+    store = PaneStore.open(str(tmp_path / "store"), "query", 0)
+    assert run(texts, cut(rng, table, 9), 3, store, options) == answers
 
 
 def explained(*texts: str) -> str:

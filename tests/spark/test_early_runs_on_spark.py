@@ -17,7 +17,7 @@ from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.session import Session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TEXT = "SELECT k, COUNT(*) AS n, MAX(v) AS m FROM a [RANGE 12 SECONDS SLIDE {} SECONDS] GROUP BY k"
 

@@ -27,7 +27,7 @@ from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.predicate_index import PredicateIndex
 from muntin.operators.synopsis_answers import answered, shown
-from muntin.operators.synopsis_clock import first_instants, last_instants, panes_of
+from muntin.operators.synopsis_clock import first_instants, last_instants, panes_of, whole_before
 from muntin.operators.synopsis_fold import Argument, fold_rows
 from muntin.operators.synopsis_held import Columns
 from muntin.operators.synopsis_kept import Kept, group_columns, is_of_values, words_of
@@ -102,10 +102,10 @@ class Synopsis(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
-        stores = self._stores(state, panes)
+        stores, whole = self._stores(state, panes), whole_before(self, ctx.until)
         self._take_in(panes, stores, inputs[0])
         for own in stores:
-            own.close(ctx.until)
+            own.close(whole)
         readers = self.readers(ctx)
         rows = answered(self, panes, readers, ctx)
         if rows.cut is not None:

@@ -61,6 +61,15 @@ def panes_of(op: Synopsis, ts: Ints) -> Ints:
     return np.where(at > end - op.granule, end, end - op.unit) if op.granule else end
 
 
+def whole_before(op: Synopsis, until: int) -> int:
+    """No row comes any more for panes that end before it, when all rows before ``until`` are there. A part of a pane
+    without its last granule, which stands before its rows' end, is whole with that."""
+    if abs(until) >= USABLE:
+        return until
+    at = until if op.zone is None else int(zone(op.zone).wall(np.array([until]))[0])
+    return int(ceil_to(np.array([at]), op.grid, op.base)[0]) - op.unit if op.granule else at
+
+
 def instants(op: Synopsis, shown: Ints) -> Ints:
     """When the clock of the panes shows its readings first."""
     return shown if op.zone is None else zone(op.zone).reach(shown)

@@ -127,14 +127,14 @@ def _early(graph: Graph, number: int) -> Early | None:
 
 def _cut_by_panes(c: Candidate) -> bool:
     """Whether the ends of a window are ends of panes: of a closed one, of panes whose last granule is apart; in a zone
-    that changes its clock, of panes on this clock. Sketches are of whole panes in UTC alone."""
+    that changes its clock, of panes on this clock."""
     if c.granule and (c.granule > min(c.length, c.slide) or any(x % 2 for x in (c.length, c.slide, c.origin))):
         return False
     if c.zone is not None and len(zone(c.zone).starts) > 1:
         whole = c.length % DAY == 0 and not c.shift
         if not whole or (c.granule and c.length == c.slide):
             return False
-    return not (c.sketched and (c.granule or c.zone))
+    return True
 
 
 def _plain(op: GroupAggregate, window: TimeWindow) -> bool:

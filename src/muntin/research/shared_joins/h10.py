@@ -11,14 +11,16 @@ from muntin.research.shared_joins.study import NAMES, NLJ_RATE, Found, Study, me
 from muntin.research.shared_joins.workload import TABLE_1
 
 
-def judge(means: h08.Means, hashed: h08.Means, uniform: Found) -> tuple[Check, ...]:
+def judge(
+    means: h08.Means, hashed: h08.Means, uniform: Found, why: h08.Why | None = None
+) -> tuple[Check, ...]:
     """The orderings of H8, nested loops slower than hash, and the longest responses for Uniform."""
     slower = min(means[n][p] / hashed[n][p] for n in means for p in NAMES)
     lwo = uniform.most["lwo"]
     even = float(lwo.max() / lwo.min())
     last = {p: float(uniform.most[p][-1]) for p in ("greedy", "swf")}
     return (
-        *h08.judge(means)[:2],
+        *h08.judge(means, why or h08.Why())[:2],
         Check("nested loops answer later than hash, all policies", f"at least {slower:.0f} times", slower > 1),
         Check(
             "LWO's longest even over windows (max/min <= 1.5)", f"max/min {even:.2f} ({told(lwo)} ms)", even <= 1.5,
@@ -39,7 +41,7 @@ def run(setting: Setting) -> Outcome:
     hashed = {n: Study(n, h08.LOAD, rows, rate=NLJ_RATE, as_fast_as="nlj", seeds=seeds) for n in TABLE_1}
     uniform = measured(Study("Uniform", h08.LOAD, rows, "nlj", rate=NLJ_RATE, seeds=seeds))
     by_hash = {n: {p: measured(s).over_windows(p) for p in NAMES} for n, s in hashed.items()}
-    return Outcome(judge(means, by_hash, uniform))
+    return Outcome(judge(means, by_hash, uniform, h08.why_of(setting, "nlj", NLJ_RATE)))
 
 
 ENTRY = Entry(

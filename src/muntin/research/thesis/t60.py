@@ -49,12 +49,25 @@ def break_even(b: int, draws: int, worst: bool) -> int:
     return b + 1
 
 
-def judge(worst: dict[int, int], drawn: dict[int, int], space: dict[int, tuple[int, int]]) -> tuple[Check, ...]:
-    """The break-even of each size, and the space."""
+def probes_of(b: int, queries: int, draws: int) -> tuple[float, float]:
+    """For so many drawn windows (values read of the basic interval synopsis, which is the longest of them, and of the
+    interval synopsis for each)."""
+    basic, interval = costs(b, queries, draws, worst=False)
+    return basic, interval / queries
+
+
+def judge(
+    worst: dict[int, int],
+    drawn: dict[int, int],
+    space: dict[int, tuple[int, int]],
+    probes: dict[int, tuple[float, float]] | None = None,
+) -> tuple[Check, ...]:
+    """The break-even of each size, and the space. ``probes``: of drawn windows at their break-even (``probes_of``)."""
     half = all(2 * basic - 1 == interval for basic, interval in space.values())
+    shown = ", ".join(f"b={b}: {y:.1f} and {x:.1f}" for b, (x, y) in (probes or {}).items())
     reason = (
-        "a window of random length is covered by fewer than log2 b intervals in the mean, while the longest of the "
-        "windows takes nearly b probes of a basic interval synopsis"
+        "a window of random length is covered by fewer than log2 b intervals, while the longest of the windows takes "
+        f"nearly b values of a basic interval synopsis; read at the break-even for a window and for all: {shown}"
     )
     return (
         Check("worst windows: break-even in [b / (2 log b), b / log b] +- 1", _said(worst), _inside(worst)),
@@ -87,7 +100,8 @@ def run(setting: Setting) -> Outcome:
     worst, drawn = ({b: break_even(b, draws, w) for b in sizes} for w in (True, False))
     curves = {f"b = {b}": [(float(q), _ratio(b, q)) for q in range(1, b // 2 + 1, 2)] for b in sizes}
     plot = Plot("T60 values read, basic interval over interval", "queries run together", "ratio", curves, log=False)
-    return Outcome(judge(worst, drawn, {b: most_values(b) for b in sizes}), (), (plot,))
+    probes = {b: probes_of(b, n, draws) for b, n in drawn.items()}
+    return Outcome(judge(worst, drawn, {b: most_values(b) for b in sizes}, probes), (), (plot,))
 
 
 def _ratio(b: int, queries: int) -> float:
