@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from draws import seeds
 
 from muntin.core.batch import Batch
 from muntin.core.time import FOREVER
@@ -69,8 +70,9 @@ def draw(rng: Random, fifo: bool) -> list[Row]:
 
 
 @pytest.mark.parametrize("fifo", [True, False])
-def test_a_value_is_there_while_any_of_its_rows_is(fifo: bool) -> None:
-    for seed in range(150):
+@seeds(40, 300)
+def test_a_value_is_there_while_any_of_its_rows_is(fifo: bool, seeds: range) -> None:
+    for seed in seeds:
         rng = Random(seed)
         rows, state, low, out = draw(rng, fifo), ShardState(), 0, []
         waiting, pane = list(rows), rng.choice((None, 3, 10))
