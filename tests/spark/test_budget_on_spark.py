@@ -104,6 +104,12 @@ def owing(spec: PipelineSpec, *queries: int) -> list[dict[str, dict[str, int]]]:
     return [{PIPELINE: {"rows": 5, **{f"{OWES} {spec.signatures[q]}": 1 for q in queries}}}]
 
 
+def test_equal_queries_have_the_greatest_priority_among_them() -> None:
+    bound = [bind(APART[0], Catalog((STREAM,)), QueryOptions(priority=p)) for p in (1, 3, 2)]
+    spec, _ = plan_pipeline([STREAM], {f"q{i}": p for i, p in enumerate(plan_queries(bound))}, 2, 1)
+    assert [q.options.priority for q in spec.queries] == [3] and spec.called == (("q0", "q1", "q2"),)
+
+
 def test_who_waits(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, (0, 0, 1))
     budget = Budget(1.0, 1)

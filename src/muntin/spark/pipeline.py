@@ -32,10 +32,13 @@ from muntin.spark.worker import settled
 def plan_pipeline(
     streams: Sequence[Stream], queries: Mapping[str, QueryPlan], shards: int, partitions: int
 ) -> tuple[PipelineSpec, list[StreamPlan]]:
-    """Queries (by name) over streams as one pipeline; queries with equal signatures are one root of the graph."""
+    """Queries (by name) over streams as one pipeline; queries with equal signatures are one root of the graph, of the
+    greatest priority among them."""
     distinct: dict[str, tuple[str, QueryPlan]] = {}
     for name, query in queries.items():
-        distinct.setdefault(query.signature, (name, query))
+        first, known = distinct.get(query.signature, (name, query))
+        priority = max(known.options.priority, query.options.priority)
+        distinct[query.signature] = first, replace(known, options=replace(known.options, priority=priority))
     graph = shared_graph([q for _, q in distinct.values()])
     plans = plan_feeds(streams, graph)
     spec = PipelineSpec(
