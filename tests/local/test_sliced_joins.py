@@ -20,7 +20,9 @@ from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.sharing.slices import last_slices
 from muntin.engine.meter import Meter
+from muntin.engine.valve import Valve
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.harvest import PARTS
 from muntin.operators.joins.slices import DONE, Slices, slices_of
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.nodes import BoundQuery
@@ -203,6 +205,41 @@ def test_slices_that_nobody_needs_are_left_for_later(streams: str, on: str) -> N
     scanned, banded = on in ("1 = 1", "a.v + b.v > 4"), "<" in on or "BETWEEN" in on
     most = 1.5 if len(streams) > 2 else 1.3 if banded else 1.0 if scanned else 1.05  # a bucket is walked
     assert looked[1] <= looked[0] * most, looked
+
+
+@pytest.mark.usefixtures("all_share")
+@pytest.mark.parametrize(
+    ("streams", "on"),
+    [("AB", "a.k = b.k"), ("AB", "a.v < b.v"), ("ABC", "a.k = b.k AND b.k = c.k"), ("ABC", "a.k = b.k AND b.j = c.j")],
+)
+def test_slices_of_a_join_that_harvests_its_windows_give_a_part_of_its_answer(streams: str, on: str) -> None:
+    """Whoever waits: all parts of the windows give all of it, the youngest ones less, none of them nothing."""
+    names = ", ".join(f"{a}.ts AS {a}ts, {a}.v AS {a}v" for a in "abc"[: len(streams)])
+    texts = []
+    for length in (7, 28):
+        windows = ", ".join(f"{n} [RANGE {length} SECONDS] {a}" for n, a in zip(streams, "abc", strict=False))
+        texts.append(f"Istream(SELECT {names} FROM {windows} WHERE {on})")
+    plans = plan_queries([bind(t, DENSE) for t in texts], "swf")
+    ways = [(i, j) for i in range(len(streams)) for j in range(len(streams)) if i != j]
+
+    def answers(parts: int | None, waits: bool) -> list[Counter[str]]:
+        pipeline = LocalPipeline(plans, 2)
+        ((join, _),) = sliced_joins(pipeline.graph)
+        if parts is not None:
+            pipeline.valve = Valve(harvested={join: dict.fromkeys(ways, frozenset(range(parts)))})
+        found: list[Counter[str]] = [Counter(), Counter()]
+        deferred = [[], [1], [0, 1], [1], []] if waits else [[]]
+        for number, batch in enumerate(sparse(10, streams, 8)):
+            tables = pipeline.push_all(batch, deferred=deferred[number % len(deferred)])
+            for own, table in zip(found, tables, strict=True):
+                own.update(map(repr, table.to_pylist()))
+        return found
+
+    exact = answers(None, waits=False)
+    assert answers(None, waits=True) == answers(PARTS, waits=True) == exact
+    for own, whole in zip(answers(3, waits=True), exact, strict=True):
+        assert own <= whole and 0 < own.total() < whole.total()
+    assert answers(0, waits=True) == [Counter(), Counter()]
 
 
 def test_windows_may_slide_and_differ_from_stream_to_stream() -> None:
