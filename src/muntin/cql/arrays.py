@@ -34,7 +34,9 @@ def _same_lists(name: str, args: Sequence[Expr]) -> list[Expr]:
     first = args[0]
     for e in args[1:]:
         if e.type.value_type != first.type.value_type:
-            raise TypeClash(f"{name} takes arrays of one type, not {describe(first)} and {describe(e)}")
+            raise TypeClash(
+                f"{name} takes arrays of one type, not {describe(first)} and {describe(e)}: CAST the elements of one"
+            )
     return list(args)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from muntin.cql.coerce import coerce
-from muntin.cql.formats import FormatPiece, format_pieces
+from muntin.cql.formats import MOST_DIGITS, FormatPiece, format_pieces
 from muntin.cql.operators import TypeClash, arithmetic, choose, compare, describe, text_of
 from muntin.cql.regexes import Regex, regex
 from muntin.cql.takes import double, number, plain_count, plain_text, string, whole
@@ -153,7 +153,7 @@ def _printed(name: str, e: Expr) -> Expr:
 
 
 def _format_number(args: Sequence[Expr]) -> Expr:
-    digits = plain_count("FORMAT_NUMBER", args[1], -400, 400)
+    digits = plain_count("FORMAT_NUMBER", args[1], -MOST_DIGITS, MOST_DIGITS)
     return Call("format_number", (_printed("FORMAT_NUMBER", args[0]), Literal(digits, _INT)), _STRING)
 
 

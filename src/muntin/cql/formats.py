@@ -16,6 +16,9 @@ _FORMATS = (
     "%% for the character"
 )
 
+MOST_DIGITS = 400
+"""So many digits behind the point are written at most, as by FORMAT_NUMBER."""
+
 
 @dataclass(frozen=True)
 class FormatPiece:
@@ -47,6 +50,8 @@ def _piece(found: re.Match[str]) -> FormatPiece:
     digits = None if found["digits"] is None else int(found["digits"])
     if (digits is not None and kind != "f") or ("," in flags and kind != "d") or ("0" in flags and kind == "s"):
         raise TypeClash(f"{found[0]} is no format here: {_FORMATS}")
+    if digits is not None and digits > MOST_DIGITS:
+        raise TypeClash(f"{found[0]} asks for more than {MOST_DIGITS} digits behind the point")
     if "-" in flags and "0" in flags:
         raise TypeClash(f"{found[0]} pads left and right")
     return FormatPiece(found[0], kind, flags, int(found["width"] or 0), digits)
