@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from muntin.cli import in_process
 from muntin.cli.app import app
-from muntin.cli.in_process import ordered
 from muntin.data import sample
+from muntin.engine.answer import ordered
 
 QUERY = "SELECT k, SUM(v) AS total FROM e [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
 ROWS = [("a", 6, 5), ("b", 4, 5), ("a", 6, 10), ("b", 4, 10), ("b", 13, 15), ("b", 13, 20)]

@@ -81,7 +81,9 @@ def test_a_live_query_shows_its_newest_rows_and_its_run(
     run.stop()
     query.show(2)
     assert "the newest 2 of" in capsys.readouterr().out
-    assert len(query.to_pandas()) == len(query.rows()) > 2
+    answer = query.to_pandas()
+    assert len(answer) == len(query.rows()) > 2
+    assert answer.equals(answer.sort_values(["ts", "k"], ignore_index=True)), "rows of two shards, in order"
     shown = run._repr_html_()
     assert "50 rows in" in shown and "(ended)" in shown and "SELECT k, COUNT" in shown
     assert repr(run).startswith("Run(ended, ") and repr(run).endswith("queries: q)")

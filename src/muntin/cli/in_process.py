@@ -9,7 +9,6 @@ from typing import TextIO
 from warnings import catch_warnings
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -20,6 +19,7 @@ from muntin.cql.binder import bind
 from muntin.cql.user_functions import with_functions
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import plan_query
+from muntin.engine.answer import ordered
 from muntin.local.query import open_stream, open_table
 from muntin.local.readers import Input
 from muntin.local.replay import OnProgress, Replay
@@ -97,28 +97,6 @@ def first_rows(results: Iterator[pa.Table], plan: QueryPlan, limit: int) -> pa.T
             kept.append(ordered(table, plan))
     rows = pa.concat_tables(kept)
     return rows.slice(0, limit + 1) if limit else rows
-
-
-def ordered(rows: pa.Table, plan: QueryPlan) -> pa.Table:
-    """Rows in order of time, '-' before '+', then as the query orders them (ORDER BY ... LIMIT), else by the columns
-    from left to right, NULLs first: the same answer always prints the same. Nested columns break no ties."""
-    if plan.order or not len(rows):
-        return rows
-    time, sign = plan.time_column, plan.op_column
-    keys: list[tuple[pa.ChunkedArray, str]] = [(rows.column(time), "ascending")]
-    if sign is not None:
-        keys.append((rows.column(sign), "descending"))  # '+' sorts before '-', but rows leave before others enter
-    for field in rows.schema:
-        if field.name not in (time, sign) and not (pa.types.is_nested(field.type) or pa.types.is_null(field.type)):
-            column = rows.column(field.name)
-            keys += [(pc.cast(column.is_valid(), pa.int8()), "ascending"), (_comparable(column), "ascending")]
-    table = pa.table([column for column, _ in keys], names=[f"k{i}" for i in range(len(keys))])
-    places = pc.sort_indices(table, [(f"k{i}", direction) for i, (_, direction) in enumerate(keys)])
-    return rows.combine_chunks().take(places)
-
-
-def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
 
 
 @contextmanager

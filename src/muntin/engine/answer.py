@@ -1,4 +1,5 @@
-"""The present answer of a query that shows changes: the materialised view (Golab 2006, section 2.1)."""
+"""The present answer of a query that shows changes, the materialised view (Golab 2006, section 2.1), and the order in
+which result rows are shown."""
 
 from __future__ import annotations
 
@@ -35,3 +36,26 @@ def present_answer(plan: QueryPlan, changes: pa.Table) -> pa.Table:
             "brought: they are not all of the query's result rows from its first batch on"
         )
     return pa.Table.from_batches([columns.take(pa.array(np.repeat(first, there)))])
+
+
+def ordered(rows: pa.Table, plan: QueryPlan) -> pa.Table:
+    """Rows in order of time, '-' before '+', then as the query orders them (ORDER BY ... LIMIT), else by the columns
+    from left to right, NULLs first: the same answer always prints the same. Nested columns break no ties. Cost: a
+    sort."""
+    if plan.order or not len(rows):
+        return rows
+    time, sign = plan.time_column, plan.op_column
+    keys: list[tuple[pa.ChunkedArray, str]] = [(rows.column(time), "ascending")]
+    if sign is not None:
+        keys.append((rows.column(sign), "descending"))  # '+' sorts before '-', but rows leave before others enter
+    for field in rows.schema:
+        if field.name not in (time, sign) and not (pa.types.is_nested(field.type) or pa.types.is_null(field.type)):
+            column = rows.column(field.name)
+            keys += [(pc.cast(column.is_valid(), pa.int8()), "ascending"), (_comparable(column), "ascending")]
+    table = pa.table([column for column, _ in keys], names=[f"k{i}" for i in range(len(keys))])
+    places = pc.sort_indices(table, [(f"k{i}", direction) for i, (_, direction) in enumerate(keys)])
+    return rows.combine_chunks().take(places)
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column

@@ -17,7 +17,7 @@ from muntin.dataflow.durable import Asked, OnChange, check_on_change
 from muntin.dataflow.explain import Form
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.planner import optimized, plan_as_written
-from muntin.engine.answer import present_answer
+from muntin.engine.answer import ordered, present_answer
 from muntin.engine.meter import Meter
 from muntin.engine.stretching import why_not
 from muntin.optimizer.statistics import Statistics
@@ -212,10 +212,12 @@ class Query:
         return any(self.session.frames[s.name].isStreaming for s in self.physical.streams)
 
     def _answer(self, limit: int) -> pa.Table:
-        """Rows in order of time: over batch DataFrames the first ``limit`` and one more if there is one (all for 0),
-        else all that the memory sink has."""
+        """Rows in order of time, ties as ``first_in_order`` has them: over batch DataFrames the first ``limit`` and one
+        more if there is one (all for 0), else all that the memory sink has."""
         if self._live:
-            return self.rows()
+            rows = self.rows()
+            assert self.sink is not None
+            return ordered(rows, self.physical) if self.sink.encode is None else rows  # messages have no time
         return first_in_order(self.to_df(), self.physical, limit)
 
     def to_pandas(self) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from muntin.cli.in_process import Opened, first_rows, needs_spark, open_inputs, ordered, progress, replay_of, warned
+from muntin.cli.in_process import Opened, first_rows, needs_spark, open_inputs, progress, replay_of, warned
 from muntin.cli.job import SessionPart, Source
 from muntin.cli.live import when
 from muntin.cli.output import write_rows
@@ -18,6 +18,7 @@ from muntin.core.errors import ConfigError
 from muntin.cql.binder import bind
 from muntin.dataflow.explain import explain_as
 from muntin.dataflow.planner import plan_query
+from muntin.engine.answer import ordered
 from muntin.local.replay import feeds_of
 from muntin.plan.catalog import Catalog
 from muntin.plan.nodes import BoundQuery
