@@ -45,8 +45,8 @@ def parameters(given: Sequence[str]) -> dict[str, Any]:
 def run_in_process(asked: Asked) -> None:
     """Without Spark."""
     from muntin.cli.in_process import first_rows, open_inputs, progress, replay_of, warned
-    from muntin.engine.answer import ordered
     from muntin.cql.options import query_options
+    from muntin.engine.answer import ordered
 
     replay, notes = replay_of(asked.text, open_inputs(asked.inputs), query_options(asked.options))
     plan = replay.plan
