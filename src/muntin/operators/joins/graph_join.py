@@ -39,7 +39,7 @@ from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.memory import index_bytes, kept_indexes
 from muntin.operators.joins.order import Estimates
 from muntin.operators.joins.room import Room, cut_ahead
-from muntin.operators.joins.slices import in_turns, leaves_by, near, starts_before
+from muntin.operators.joins.slices import entered, in_turns, near, starts_before
 from muntin.plan.exprs import columns_of, conjunction
 from muntin.scalars.evaluate import predicate_mask
 from muntin.state.shard_state import ShardState
@@ -257,17 +257,13 @@ class Hop:
     def extended(self, partial: Partial) -> Partial:
         """The combinations with each partner that they have in this window."""
         lefts, refs, starts, exps = [], [], [], []
-        lowest, until, apart = int(partial.start.min()), self._until(partial), self.task.ctx.apart
+        until, apart = self._until(partial), self.task.ctx.apart
         upto = self.limit if apart is None else int(until.max())
         enter = self._enter(partial, until)
         harvest, room = self.task.ctx.harvest, self.task.room
         reading = None if harvest is None else harvest.reading(self.origin, self.way.input, partial.start)
         parts: dict[int, int] = {}
-        for number, chunk in enumerate(self.window):
-            if leaves_by(chunk.meta, apart) <= lowest or chunk.meta["min_start"] >= upto:
-                continue
-            if reading is not None and not reading.wants(chunk.meta):
-                continue
+        for number, chunk in entered(self.window, apart, int(partial.start.min()), upto, reading):
             before = room.looked
             left, right = enter(chunk)
             if reading is not None:

@@ -26,7 +26,7 @@ from muntin.operators.joins.indexed_window import OpenChunk, Side
 from muntin.operators.joins.join_statistics import JoinMonitor
 from muntin.operators.joins.narrow import Narrowed
 from muntin.operators.joins.room import Room
-from muntin.operators.joins.slices import leaves_by, near, starts_before
+from muntin.operators.joins.slices import entered, near, starts_before
 from muntin.operators.joins.window_order import Pairs, pairs_in_order, results_in_order
 from muntin.state.window_rows import WEIGHT
 
@@ -123,13 +123,9 @@ def _probed(i: int, origins: Origins, ctx: Context, room: Room) -> Iterator[Met]
     h, start, exp = (a if whole else a[rows] for a in chunk.probe_side())
     until = exp if ctx.apart is None else starts_before(start, start, i, ctx.apart)
     upto = limit if ctx.apart is None else int(until.max())
-    lowest, place = int(start.min()), np.flatnonzero(rows).astype(np.int32)
+    place = np.flatnonzero(rows).astype(np.int32)
     reading = None if ctx.harvest is None else ctx.harvest.reading(i, 1 - i, start)
-    for other in origins.partners:
-        if leaves_by(other.meta, ctx.apart) <= lowest or other.meta["min_start"] >= upto:
-            continue
-        if reading is not None and not reading.wants(other.meta):
-            continue
+    for _, other in entered(origins.partners, ctx.apart, int(start.min()), upto, reading):
         partner = other.probe_side()
         since, c_exp = near(other, start, partner[1:], ctx.apart)
         args = (h, since, until), (*partner[:2], c_exp), other.directory(), limit, ctx.fifo[1 - i]

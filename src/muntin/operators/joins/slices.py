@@ -16,7 +16,7 @@ up older slices, since nothing is kept of what other turns found in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch
 from muntin.operators.context import Context
+from muntin.operators.joins.harvest import Reading
 from muntin.operators.joins.indexed_window import OpenChunk
 from muntin.scheduling.policies import POLICIES
 from muntin.scheduling.slices import sizes_of
@@ -107,7 +108,20 @@ def _apart(slices: Slices, first: int, last: int) -> tuple[int, int] | None:
     return slices.ends[first - 1] if first else 0, slices.ends[last]
 
 
-def leaves_by(meta: Mapping[str, int], apart: tuple[int, int] | None) -> int:
+def entered(
+    window: Sequence[OpenChunk], apart: tuple[int, int] | None, since: int, before: int, reading: Reading | None
+) -> Iterator[tuple[int, OpenChunk]]:
+    """The chunks of a window, by number, that may have partners for rows that start at ``since`` or later: with rows
+    that start ``before`` and are in the window, near enough, by then; where windows are harvested those that are read.
+    """
+    for number, chunk in enumerate(window):
+        if _leaves_by(chunk.meta, apart) <= since or chunk.meta["min_start"] >= before:
+            continue
+        if reading is None or reading.wants(chunk.meta):
+            yield number, chunk
+
+
+def _leaves_by(meta: Mapping[str, int], apart: tuple[int, int] | None) -> int:
     """When all rows of a chunk have left the window, or are too far from what starts then."""
     return meta["max_exp"] if apart is None else min(meta["max_exp"], meta["max_start"] + apart[1])
 
