@@ -19,7 +19,7 @@ from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.plan.catalog import Catalog, Stream
-from muntin.plan.exprs import Agg, Column, pair
+from muntin.plan.exprs import Agg, Call, Column, Expr, pair
 from muntin.reference.aggregates import aggregate
 from muntin.session import Session
 from muntin.verify.arrow import to_table
@@ -35,7 +35,9 @@ STREAM = Stream("A", Schema((Field("ts", pa.int64()), Field("v", pa.int64()))), 
 def use(what: Aggregate, once: bool = False) -> Agg:
     """The aggregate over an integer column."""
     param = None if what.parameter is None else what.parameter.high / 2
-    arg = X if what.by is None else pair(X, X)
+    arg: Expr = X if what.by is None else pair(X, X)
+    if what.beside is not None:
+        arg = Call("row", (X, X), pa.struct([("c0", X.type), ("c1", X.type)]))
     return Agg(f"{what.fn}_distinct" if once else what.fn, arg, what.type(X.type), param)
 
 
@@ -47,7 +49,7 @@ def test_over_nothing_the_evaluator_says_the_same(what: Aggregate) -> None:
 @pytest.mark.parametrize("what", CALLED, ids=lambda a: a.fn)
 def test_nulls_count_where_the_description_says_so(what: Aggregate) -> None:
     """NULLs after the last value move the answer only where they count."""
-    values: list[Any] = [3, 5] if what.by is None else [(3, 3), (5, 5)]
+    values: list[Any] = [3, 5] if what.by is None and what.beside is None else [(3, 3), (5, 5)]
     nulls: list[Any] = [None, None] if what.by is None else [(None, 7), (None, 7)]
     moved = aggregate(use(what), values, {}) != aggregate(use(what), nulls + values + nulls, {})
     assert moved is what.nulls
@@ -84,7 +86,7 @@ def test_rows_that_may_be_taken_away_have_an_accumulator_of_their_own_where_cand
 def test_a_function_keeps_what_it_says(what: Aggregate) -> None:
     """Which structures there are beside the rows and the table of groups."""
     parameters = [str(p.high) for p in (what.parameter,) if p is not None]
-    arguments = ", ".join(["v"] * (1 + (what.by is not None)) + parameters)
+    arguments = ", ".join(["v"] * (2 - (what.by is what.beside)) + parameters)
     text = f"SELECT {what.names[0]}({arguments}) AS x FROM A [RANGE 20 SECONDS]"
     pipeline = LocalPipeline(plan_query(bind(text, Catalog((STREAM,)))))
     rng = Random(what.fn)

@@ -136,16 +136,3 @@ def test_distinct_counts_pairs_that_have_rows() -> None:
     out, zero, each = np.empty(6, np.int64), np.zeros(6, np.int64), np.arange(1, 7)
     sums.count_distinct(zero, sign, pair, NOTHING, each, each, np.zeros(2, np.int64), np.zeros(1, np.int64), zero, out)
     assert out.tolist() == [1, 1, 2, 2, 1, 0]
-
-
-def test_variance_keeps_its_digits_far_from_zero() -> None:
-    rng = Random(3)
-    x = [1e8 + rng.random() for _ in range(50)]
-    square, rest = sums.squares(np.array(x))
-    exact = sum(Fraction(v) ** 2 for v in x) - sum(map(Fraction, x)) ** 2 / 50
-    one = np.ones(1)
-    s, q = math.fsum(x), math.fsum(square)
-    s_low = float(sum(map(Fraction, x)) - Fraction(s))
-    q_low = float(sum(map(Fraction, square.tolist())) - Fraction(q)) + math.fsum(rest)
-    got = sums.variance(s * one, s_low * one, q * one, q_low * one, np.array([50]), sample=True)[0]
-    assert got == pytest.approx(float(exact / 49), rel=1e-12)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest_spark import Feed, events
+from regression_answers import ANSWERS, NAMES, every
 from test_scalars_everywhere import FAILED, ROWS, SCHEMA, Tried, bound, differences, frame, in_python, or_failed, plain
 
 import muntin
@@ -228,3 +229,17 @@ def test_packers_and_levels_compute_them(spark: Any, feed: Callable[[str], Feed]
     wanted = muntin.query(text, s=(source.replay().toArrow(), "ts"))
     found = session.sql(text, name="q").to_df().toArrow()
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, wanted.to_pylist())) and len(found) > 20
+
+
+def test_aggregates_of_pairs_are_spark_s(spark: Any) -> None:
+    names = list(ANSWERS)
+    rows = [(i, y, x) for i, n in enumerate(names) for y, x in ANSWERS[n][0]]
+    kinds = {"i": pa.int32(), "y": pa.float64(), "x": pa.float64()}
+    columns = zip(*rows, strict=True)
+    table = pa.table({n: pa.array(c, t) for (n, t), c in zip(kinds.items(), columns, strict=True)})
+    spark.createDataFrame(table).createOrReplaceTempView("pairs_of_numbers")
+    got = spark.sql(f"SELECT i, {every('y', 'x')} FROM pairs_of_numbers GROUP BY i ORDER BY i").toArrow().to_pylist()
+    for name, row in zip(names, got, strict=True):
+        for fn, wanted in zip(NAMES, ANSWERS[name][1], strict=True):
+            expected = None if wanted is None else pytest.approx(wanted, abs=1e-12, nan_ok=True)
+            assert row[fn.lower()] == expected, (name, fn)

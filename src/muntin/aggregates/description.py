@@ -135,6 +135,9 @@ class Aggregate:
     by: Takes | None = None
     """What it takes as a second argument, by which the rows are ordered: the plan has ``pair(by, value)`` for both, and
     skips a row by the NULL of ``by`` alone."""
+    beside: Takes | None = None
+    """What it takes as a second argument, of one row with the first: the plan has ``row(first, second)`` for both, so
+    that a NULL of either leaves the row out."""
     parameter: Parameter | None = None
     needless: Parameter | None = None
     """A constant behind the others that may be given and changes nothing: an accuracy, where the answer is exact."""
@@ -163,7 +166,7 @@ class Aggregate:
     @property
     def arity(self) -> int:
         """How many arguments a call is written with, at most."""
-        parts = (self.by, self.parameter, self.share, self.needless)
+        parts = (self.by, self.beside, self.parameter, self.share, self.needless)
         return 1 + sum(part is not None for part in parts)
 
     @property

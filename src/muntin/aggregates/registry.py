@@ -24,6 +24,7 @@ from muntin.aggregates.extremes import BOOL_AND, BOOL_OR, EVERY, MAX, MIN
 from muntin.aggregates.first_last import FIRST, LAST
 from muntin.aggregates.frequent import FREQUENT, FREQUENT_LISTS, FREQUENT_SKETCH
 from muntin.aggregates.quantile import MEDIAN, PERCENTILE_DISC, QUANTILE
+from muntin.aggregates.regression import REGRESSION
 from muntin.aggregates.single import SINGLE
 from muntin.aggregates.sum import AVG, SUM
 from muntin.aggregates.user_defined import PREFIX, USER_DEFINED, name_of
@@ -33,8 +34,8 @@ from muntin.plan.exprs import Agg
 AGGREGATES: tuple[Aggregate, ...] = (
     COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, PERCENTILE_DISC, APPROX_COUNT_DISTINCT, APPROX_COUNT_DISTINCT_BOUNDS,
     APPROX_QUANTILE, APPROX_QUANTILE_BOUNDS, APPROX_MEDIAN, APPROX_MEDIAN_BOUNDS, APPROX_TOP_K, STDDEV_SAMP,
-    STDDEV_POP, VAR_SAMP, VAR_POP, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, FREQUENT, FREQUENT_LISTS,
-    FREQUENT_SKETCH, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
+    STDDEV_POP, VAR_SAMP, VAR_POP, *REGRESSION, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, FREQUENT,
+    FREQUENT_LISTS, FREQUENT_SKETCH, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
 )  # fmt: skip
 """In the order in which messages list them; of one ``fn`` the first says how it is computed."""
 

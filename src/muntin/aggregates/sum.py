@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from muntin.aggregates.accumulators import Accumulator, Replay, decimals, int128_words, weights_of
 from muntin.aggregates.description import NUMBERS, Aggregate, Functions, Keeps, partial_name
 from muntin.core.errors import DataError
-from muntin.kernels import sums
+from muntin.kernels import moments, sums
 from muntin.kernels.decimals import average, fits_decimal
 from muntin.kernels.hashing import as_float64, validity_of
+from muntin.kernels.moments import Products, Total
 from muntin.plan.exprs import Agg
 from muntin.state.keyed_table import KeyedTable
 
@@ -128,6 +129,25 @@ class SumFloat:
         if matrix.shape[1] > 1 and (np.abs(top) > 1 << 30).any():
             matrix = np.append(matrix, np.zeros((len(table), 1), np.int64), axis=1)
         return matrix, first
+
+
+def doubles(column: pa.Array) -> pa.Array:
+    """Numbers as the nearest doubles."""
+    return column.cast(pa.float64(), safe=False)
+
+
+def summed(name: str, replay: Replay, values: pa.Array) -> tuple[Total, Ints]:
+    """By emission the sum of doubles (one an event), and how many there are; kept under ``name``."""
+    near, rest, n = SumFloat(name, "", "sum").sums_of(replay, values)
+    return Total(near, rest), n
+
+
+def product_sums(names: tuple[str, str], replay: Replay, a: pa.Array, b: pa.Array) -> Products:
+    """By emission the sum of the products of doubles that are NULL together; kept under ``names``."""
+    parts = moments.products(as_float64(a), as_float64(b))
+    mask = ~validity_of(a) if a.null_count else None
+    near, rest = (summed(name, replay, pa.array(part, mask=mask))[0] for name, part in zip(names, parts, strict=True))
+    return Products(near, rest)
 
 
 def _floats(agg: Agg) -> bool:

@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from muntin.aggregates.accumulators import Accumulator, Replay
 from muntin.aggregates.description import NUMBERS, Aggregate, Functions, Keeps
-from muntin.aggregates.sum import SumFloat
-from muntin.kernels import sums
-from muntin.kernels.hashing import as_float64, validity_of
+from muntin.aggregates.sum import doubles, product_sums, summed
+from muntin.kernels import moments
 from muntin.plan.exprs import Agg
 
 
@@ -29,15 +27,10 @@ class Variance:
     root: bool
 
     def values(self, replay: Replay) -> pa.Array:
-        x = replay.events.rows.column(self.arg).cast(pa.float64(), safe=False)  # the nearest double
-        square, rest = sums.squares(as_float64(x))
-        parts = []
-        for part, column in (("x", x), ("xx", pa.array(square)), ("rest", pa.array(rest))):
-            mask = pa.array(validity_of(x)) if x.null_count else None
-            masked = column if mask is None else pc.if_else(mask, column, pa.scalar(None, pa.float64()))
-            parts.append(SumFloat(f"{self.name}.{part}", self.arg, "sum").sums_of(replay, masked))
-        (sx, sx_low, n), (sq, sq_low, _), (sr, _, _) = parts
-        variance = sums.variance(sx, sx_low, sq, sq_low + sr, n, self.sample)
+        x = doubles(replay.events.rows.column(self.arg))
+        sx, n = summed(f"{self.name}.x", replay, x)
+        squares = product_sums((f"{self.name}.xx", f"{self.name}.rest"), replay, x, x)
+        variance = moments.spread(sx, squares, n).near / np.maximum(n - (1 if self.sample else 0), 1)
         result = np.sqrt(variance) if self.root else variance
         return pa.array(result, mask=n <= (1 if self.sample else 0))
 

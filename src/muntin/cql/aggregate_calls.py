@@ -118,7 +118,12 @@ class AggregateCalls:
         value = _typed(what.takes, value)
         self._check(what, f"{name}(DISTINCT)" if distinct else name, once, value, node)
         if what.by is not None:
-            return Agg(what.fn, self._by(what.by, name, value, further, node), what.type(value.type))
+            key = self._second(what.by, name, further, node)
+            return Agg(what.fn, pair(key, value), what.type(value.type))
+        if what.beside is not None:
+            second = self._second(what.beside, name, further, node)
+            fields = pa.struct([("c0", value.type), ("c1", second.type)])
+            return Agg(what.fn, Call("row", (value, second), fields), what.type(value.type))
         param = None if what.parameter is None else self._parameter(what, what.parameter, further, node)
         rest = further[1:] if what.parameter is not None else further
         if rest and what.needless is not None:
@@ -127,16 +132,16 @@ class AggregateCalls:
         fn = f"{what.fn}_distinct" if once else what.fn
         return Agg(fn, value, what.type(value.type), param, share=share)
 
-    def _by(self, takes: Takes, name: str, value: Expr, given: list[exp.Expr], node: exp.Expr) -> Expr:
-        """A value beside what orders its row."""
+    def _second(self, takes: Takes, name: str, given: list[exp.Expr], node: exp.Expr) -> Expr:
+        """The second argument."""
         if not given:
             raise place_of(node, self.text).error(f"{name} takes two arguments, as in {name}(x, y)")
-        key = _typed(takes, self._argument(name, given[0]))
-        if not takes.allows(family(key.type), False):
+        value = _typed(takes, self._argument(name, given[0]))
+        if not takes.allows(family(value.type), False):
             raise place_of(node, self.text).error(
-                f"{name} takes {takes.words} after its first argument, not {describe(key)}"
+                f"{name} takes {takes.words} after its first argument, not {describe(value)}"
             )
-        return pair(key, value)
+        return value
 
     def _rows_counted(self, what: Aggregate, args: list[exp.Expr], node: exp.Expr) -> Agg:
         """COUNT(DISTINCT x, y): rows of values without a NULL."""

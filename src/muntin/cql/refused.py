@@ -51,8 +51,7 @@ _REASONS: Mapping[str, str] = {
     "approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate count_min_sketch": (
         "sketches are kept inside of aggregates: write APPROX_TOP_K(x, k)"
     ),
-    "corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
-    "regr_syy collect_union counter_diff": "register one of your own with session.aggregate(name, ...)",
+    "collect_union counter_diff": "register one of your own with session.aggregate(name, ...)",
     "try_sum try_avg": "an overflow is an error: SUM(CAST(x AS DOUBLE)) and AVG(CAST(x AS DOUBLE)) have none",
     "grouping grouping_id": "GROUPING SETS, ROLLUP and CUBE are not here: one query for each set of keys",
     "measure": "metric views are not here: write the aggregate",

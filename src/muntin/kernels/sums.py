@@ -338,50 +338,6 @@ def int128_to_double(low: Ints, high: Ints) -> NDArray[np.float64]:
     return np.where(fits_int64(low, high), small, wide)
 
 
-def squares(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """x squared as an unevaluated sum of two doubles, without error (Dekker's product)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        square = x * x
-        big = x * 134217729.0  # 2**27 + 1 splits a double into halves of 26 bits
-        high = big - (big - x)
-        low = x - high
-        rest = ((high * high - square) + 2.0 * high * low) + low * low
-    return square, np.where(np.isfinite(rest) & np.isfinite(square), rest, 0.0)
-
-
-def variance(
-    sx: NDArray[np.float64],
-    sx_low: NDArray[np.float64],
-    sq: NDArray[np.float64],
-    sq_low: NDArray[np.float64],
-    n: NDArray[np.int64],
-    sample: bool,
-) -> NDArray[np.float64]:
-    """(sum of squares - (sum)^2 / n) / (n or n - 1), each sum given as double plus remainder; never below zero."""
-    count = np.maximum(n, 1).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        mean = sx / count
-        # (sum)^2 / n = mean * sum, with the error of both products carried along
-        product, rest = _product(mean, sx)
-        mean_product, mean_rest = _product(mean, count)
-        mean_low = ((sx - mean_product) - mean_rest + sx_low) / count
-        spread = (sq - product) + (sq_low - rest - mean * sx_low - mean_low * sx)
-        result = np.maximum(spread, 0.0) / np.maximum(count - (1 if sample else 0), 1)
-    return np.where(np.isnan(spread), np.nan, result)
-
-
-def _product(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """a * b as a double and its rounding error."""
-    product = a * b
-    parts = []
-    for x in (a, b):
-        big = x * 134217729.0
-        high = big - (big - x)
-        parts.append((high, x - high))
-    (ah, al), (bh, bl) = parts
-    return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
-
-
 def fits_int64(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each 128-bit integer is within int64."""
     return high == (low >> 63)

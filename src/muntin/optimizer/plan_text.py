@@ -111,5 +111,7 @@ def agg_text(a: Agg, show: Show = spark_text) -> str:
     match a.arg:
         case Call("pair", (key, value)) if described(a).by is not None:
             argument = f"{show(value)}, {show(key)}"
+        case Call("row", (first, second)) if described(a).beside is not None:
+            argument = f"{show(first)}, {show(second)}"
     argument = f"distinct {argument}" if a.distinct else argument
     return f"{a.base}({argument}{''.join(f', {c}' for c in (a.param, a.share) if c is not None)})"

@@ -45,6 +45,9 @@ def aggregate(agg: Agg, values: Sequence[Any], functions: Functions) -> Any:
             return _frequent(some, int(agg.param or 1), agg.share)
         case fn if fn.startswith("approx_"):
             return _near(agg, some)
+        case fn if fn.startswith(("covar_", "corr", "regr_")):
+            found = regression(fn, some)
+            return float(found) if isinstance(found, Fraction) else found
         case "quantile":
             assert agg.param is not None
             return quantile(some, agg.param) if some else None
@@ -168,6 +171,47 @@ def _variance(sample: bool, root: bool) -> Callable[[Sequence[Any], pa.DataType]
         return math.sqrt(found) if root else found
 
     return spread
+
+
+def regression(fn: str, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """``fn`` of the pairs (y, x) by its textbook formula, in fractions; of NaN and infinities NaN, but for averages."""
+    n = len(pairs)
+    if fn == "regr_count" or not n:
+        return n if fn == "regr_count" else None
+    if fn in ("regr_avgx", "regr_avgy"):
+        return canonical(float_sum([float(p[fn == "regr_avgx"]) for p in pairs]) / n)
+    ys, xs = ([_fraction(v) for v in column] for column in zip(*pairs, strict=True))
+    syy, sxx, sxy = _comoment(ys, ys), _comoment(xs, xs), _comoment(ys, xs)
+    plain = {"covar_pop": sxy / n, "regr_sxx": sxx, "regr_syy": syy, "regr_sxy": sxy}
+    if fn in plain:
+        return plain[fn]
+    if n < 2:
+        return None
+    if fn == "covar_samp":
+        return sxy / (n - 1)
+    return _line(fn, sum(ys) / n, sum(xs) / n, syy, sxx, sxy)
+
+
+def _line(fn: str, y: Any, x: Any, syy: Any, sxx: Any, sxy: Any) -> Any:
+    """What the line through at least two points says: of their means and sums of products."""
+    if fn == "corr":
+        return None if 0 in (sxx, syy) else math.copysign(math.sqrt(sxy * sxy / (sxx * syy)), sxy)
+    if sxx == 0:
+        return None
+    if fn == "regr_r2":
+        return 1.0 if syy == 0 else sxy * sxy / (sxx * syy)
+    return sxy / sxx if fn == "regr_slope" else y - sxy / sxx * x
+
+
+def _fraction(value: Any) -> Any:
+    """A number without error; NaN for infinities too."""
+    return NAN if isinstance(value, float) and not math.isfinite(value) else Fraction(value)
+
+
+def _comoment(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """The sum of the products of distances from the means."""
+    u, v = sum(a) / len(a), sum(b) / len(b)
+    return sum((x - u) * (y - v) for x, y in zip(a, b, strict=True))
 
 
 def _extreme(sign: int) -> Callable[[Sequence[Any], pa.DataType], Any]:
