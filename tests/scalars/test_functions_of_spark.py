@@ -207,7 +207,7 @@ def test_rows_without_a_value_are_named(text: str, message: str) -> None:
         ("parse_url(s, 'PORT')", "takes one of HOST, PATH"),
         ("elt(n, x, s)", "takes a string"),
         ("monotonically_increasing_id()", "does not know where a row was read"),
-        ("corr(n, x)", "session.aggregate"),
+        ("skewness(n)", "session.aggregate"),
     ],
 )
 def test_what_is_not_here_says_what_to_write(text: str, message: str) -> None:
