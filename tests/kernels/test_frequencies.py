@@ -71,12 +71,15 @@ def test_most_frequent_values(seed: int) -> None:
     asked, k = d.asked[order], d.rng.integers(1, 9, len(d.asked))
     spans = frequencies.group_spans(np.ascontiguousarray(asked), d.begin, d.pane)
     fresh = np.append(1, np.diff(asked[:, 0]) != 0).astype(np.int64)
-    begin, codes, counts, more = frequencies.most_frequent(d.code, d.kinds, d.weight, d.weight * 3, spans, fresh, k)
+    found = frequencies.most_frequent(d.code, d.kinds, d.weight, d.weight * 3, spans, fresh, k)
+    begin, codes, counts, more, touched = found
     for i, a in enumerate(asked):
         best = sorted(d.counts(a).items(), key=lambda x: (-x[1], x[0]))[: k[i]]
         own = slice(begin[i], begin[i + 1])
         assert sorted(zip(codes[own].tolist(), counts[own].tolist(), strict=True)) == sorted(best)
         assert (more[own] == 3 * counts[own]).all()
+    least = sum(len(d.counts(a)) for a in asked)
+    assert least + spans[0, 1] - spans[0, 0] <= touched <= least + 2 * int((spans[:, 1] - spans[:, 0]).sum())
 
 
 @pytest.mark.parametrize("seed", SEEDS)

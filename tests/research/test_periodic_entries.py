@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from muntin.research.harness import Check
 from muntin.research.periodic import t62, t63, t64, t65, t66, t67, t68
 from muntin.research.periodic.load import GROUPS, HIGH, LONGEST, LOW, VALUES, counters, queries
 from muntin.research.periodic.policies import POLICIES, Found
+from muntin.research.periodic.product import TOP, Product
 
 
 def oks(checks: tuple[Check, ...]) -> list[bool]:
@@ -58,8 +60,28 @@ def test_counters_are_those_of_the_packets(rate: int) -> None:
         intervals = [set(keys[i * rate : (i + 1) * rate]) for i in range(LONGEST + updates + 1)]
         for k, n in ((0, 1), (2, 7), (4, LONGEST)):
             last = intervals[LONGEST + k - n + 1 : LONGEST + k + 1]
-            assert found[group].read[k, n] == sum(map(len, last))
-            assert found[group].distinct[k, n] == len(set().union(*last))
+            assert found[group].scan[k, n] == sum(map(len, last))
+            assert found[group].finish[k, n] == len(set().union(*last))
+
+
+def test_the_product_counts_scans_once_and_what_each_window_does_of_its_own() -> None:
+    """A run of many windows is the scan of the longest and each one's own, as ``counted`` puts it together."""
+    keys = np.random.default_rng(1).integers(0, 300, (64, 50))
+    product = Product.empty()
+    for second in keys:
+        assert product.update(second) >= 50
+    for windows in ((20, 60), (7, 19, 33, 33, 48, 61)):
+        work, found = product.run(windows)
+        longest = product.run((max(windows),))[0]
+        own = [product.run((max(windows), n))[0] - longest for n in windows]
+        assert work == longest - own[windows.index(max(windows))] + sum(own)
+        assert own == [1 + len(np.unique(keys[-n:])) for n in windows]
+        read = sum(len(np.unique(k)) for k in keys[-max(windows) :])
+        assert 2 * read + own[windows.index(max(windows))] <= longest < 2.4 * read + max(own)
+        answers = dict(zip(found.columns.column(1).to_pylist(), found.columns.column(0).to_pylist(), strict=True))
+        for place, n in enumerate(windows):
+            best = sorted(Counter(keys[-n:].reshape(-1).tolist()).items(), key=lambda x: (-x[1], x[0]))[:TOP]
+            assert [(i["item"], i["count"]) for i in answers[place]["items"]] == best
 
 
 def test_queries_are_as_described() -> None:

@@ -302,12 +302,12 @@ def _greatest(count, there, k):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    nb.types.Tuple((MI64, MI64, MI64, MI64))(I64, nb.int64, I64, I64, _I64x2, I64, I64),
+    nb.types.Tuple((MI64, MI64, MI64, MI64, nb.int64))(I64, nb.int64, I64, I64, _I64x2, I64, I64),
     cache=True,
 )
 def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[no-untyped-def]
-    """(where the values of each answer begin, codes, counts, sums of ``more``): at most ``k`` values with the greatest
-    counts of each span, in no order.
+    """(where the values of each answer begin, codes, counts, sums of ``more``, how many rows and values were gone
+    through): at most ``k`` values with the greatest counts of each span, in no order.
 
     Spans are visited as they stand, and what lies between one and the next is added or taken away; where ``fresh``,
     counting begins anew. Cost: the rows between spans, and the values of each one.
@@ -317,6 +317,7 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
     starts = np.zeros(len(spans) + 1, np.int64)
     codes, counts, extras = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
     low = high = used = filled = 0
+    touched = 0
     for a in range(len(spans)):
         start, end = spans[a, 0], spans[a, 1]
         if fresh[a] or start >= high or end <= low:
@@ -326,11 +327,13 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
                 if len(extra):
                     extra[c] = 0
             used, low, high = 0, start, start
+        touched += max(end - high, 0) + max(low - start, 0) + max(start - low, 0) + max(high - end, 0)
         used = _move(code, weight, high, end, 1, count, extra, more, there, at, used)
         used = _move(code, weight, start, low, 1, count, extra, more, there, at, used)
         used = _move(code, weight, low, start, -1, count, extra, more, there, at, used)
         used = _move(code, weight, end, high, -1, count, extra, more, there, at, used)
         low, high = start, end
+        touched += used
         best = _greatest(count, there[:used], k[a])
         while filled + len(best) > len(codes):
             codes, counts = np.append(codes, codes), np.append(counts, counts)
@@ -340,7 +343,7 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
             extras[filled] = extra[c] if len(extra) else 0
             filled += 1
         starts[a + 1] = filled
-    return starts, codes[:filled], counts[:filled], extras[:filled]
+    return starts, codes[:filled], counts[:filled], extras[:filled], touched
 
 
 @kernel(nb.types.Tuple((MF64x2, MI64))(I64, I64, nb.int64, _I64x2, I64), cache=True)

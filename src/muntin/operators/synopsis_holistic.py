@@ -62,6 +62,7 @@ def holistic(op: Synopsis, rows: Answers, stores: Sequence[Kept]) -> dict[int, p
         some = {a: rows_asked for a, rows_asked in asked.items() if len(rows_asked.at)}
         values = _values(op, rows, own, list(some.values())) if some else None
         shown = {} if values is None else _shown(values, some, rows.sum_of(f"{own.name}.n"))
+        own.store.looked_at(0 if values is None else sum(values.touched))
         for a in places:
             found[a] = _spread(shown[a], asked[a].at, len(rows.time)) if a in shown else _none(op.aggs[a], rows)
     return found
@@ -139,6 +140,7 @@ def _triples(own: Asked, order: Ints) -> Ints:
 
 def _distinct(values: Values, view: View, asked: Ints) -> Ints:
     codes = values.codes[view.rows]
+    values.touched.append(len(codes) + len(asked))
     return np.asarray(frequencies.distinct(codes, len(values.order), view.begin, view.pane, asked))
 
 
@@ -156,6 +158,7 @@ def _near_distinct(values: Values, own: Asked) -> pa.Array:
             triples = _triples(own, order)
             spans = frequencies.group_spans(triples, view.begin, view.pane)
             fresh = np.append(True, (np.diff(triples[:, :2], axis=0) != 0).any(axis=1)).astype(np.int64)
+            values.touched.append(int(np.maximum.reduceat(spans[:, 1] - spans[:, 0], np.flatnonzero(fresh)).sum()))
             slot, rank = slots(np.asarray(values.order.to_numpy(), np.int64), size)
             code = values.codes[view.rows]
             sums, nothing = frequencies.register_sums(slot[code], rank[code], 1 << size, spans, fresh)
@@ -187,10 +190,11 @@ def top(values: Values, own: Asked, k: int, more: str = "") -> Top:
         spans = frequencies.group_spans(asked, view.begin, view.pane)
         order, fresh = _cheapest(asked, spans)
         added = values.added(more)[view.rows] if more else np.empty(0, np.int64)
-        begin, code, n, extra = frequencies.most_frequent(
+        begin, code, n, extra, touched = frequencies.most_frequent(
             values.codes[view.rows], len(values.order), values.count[view.rows], added,
             np.ascontiguousarray(spans[order]), fresh, np.full(len(order), k, np.int64),
         )  # fmt: skip
+        values.touched.append(touched)
         found.append((np.repeat(mine[order], np.diff(begin)), code, n, extra))
     whole = [np.concatenate(x) for x in zip(*found, strict=True)]
     place = np.lexsort([whole[1], -whole[2], whole[0]])

@@ -66,6 +66,8 @@ class Values:
     groups: int
     more: dict[str, Ints]
     views: dict[tuple[int, int], View] = field(default_factory=dict)
+    touched: list[int] = field(default_factory=list)
+    """How many counts and values were gone through for answers, by what asked."""
 
     @staticmethod
     def of(store: PaneStore, signatures: Signatures, rows: Answers, predicates: Ints, after: int) -> Values:

@@ -182,6 +182,10 @@ class PaneStore:
             if kept.any():
                 yield number, self._made([rows if kept.all() else rows.filter(pa.array(kept))], [base], grid)
 
+    def looked_at(self, count: int) -> None:
+        """Count what was gone through for answers once the partials were there."""
+        self._state.looked += count
+
     def take(self, until: int) -> Iterator[tuple[int, Partials]]:
         """Take out the panes that end before ``until``: those of each layout, folded, with its number. Cost: the chunks
         that begin before."""

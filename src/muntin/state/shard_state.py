@@ -40,7 +40,8 @@ class ShardState:
     chunks: dict[str, list[Chunk]] = field(default_factory=dict)
     heads: dict[str, Any] = field(default_factory=dict)
     looked: int = field(default=0, compare=False)
-    """Rows of it that were looked at since a meter last counted: opened, bisected, probed or merged; not state."""
+    """Rows of it that were looked at since a meter last counted: opened, bisected, probed, merged, or gone
+    through for answers; not state."""
     written: int = field(default=0, compare=False)
     """Bytes of the chunks that were made since a meter last counted, merged ones too; not state."""
 

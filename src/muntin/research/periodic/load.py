@@ -1,12 +1,13 @@
 """The workload of the scheduling figures (Golab 2006, section 8.5.1): packets, synopses of counts, random queries.
 
-Work is counted in counters touched. A group shares a basic interval synopsis, one interval a second: the interval holds
-a counter for each distinct value that came in it. A run adds the counters of the intervals that it reads, youngest to
-oldest, into one table; each query then goes once through the counters of its window (top k by a heap of k, quantiles by
-selection: both are linear). An update counts each packet once a group.
+The document's cost is in counters touched. A group shares a basic interval synopsis, one interval a second: the
+interval holds a counter for each distinct value that came in it. A run adds the counters of the intervals that it
+reads, youngest to oldest, into one table; each query then goes once through the counters of its window (top k by a heap
+of k). An update counts each packet once a group. What the product counts of the same runs is ``periodic.product``.
 
 Deviations: the document lists six sets of attributes for its eight groups; source with protocol and destination with
-port are the two others here. One-time queries read a running synopsis in two accesses and are left out.
+port are the two others here. All queries are top k: where the product finds quantiles of several windows at once, what
+one adds depends on the others. One-time queries read a running synopsis in two accesses and are left out.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 from muntin.scheduling.costs import CostModel
 from muntin.scheduling.tasks import PeriodicQuery
 
-LONGEST = 100
-"""Intervals of the longest window."""
+SHORTEST, LONGEST = 20, 100
+"""Intervals of the shortest and the longest window."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "source": ("source",),
@@ -46,24 +47,32 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Counters:
-    """A group's synopsis over time. ``read[k, n]``: counters in the n youngest intervals after update k; ``distinct[k,
-    n]``: different values in them. n from 0 to ``LONGEST``."""
+    """What is counted of a group's synopsis. ``scan[k, n]``: work of a run over the n youngest intervals after update
+    k, whoever reads them (the counters in them); ``finish[k, n]``: what each query over n of them adds of its own (the
+    different values in them); ``update``: work of an update. n from 0 to ``LONGEST``."""
 
-    read: Floats
-    distinct: Floats
+    scan: Floats
+    finish: Floats
+    update: float
 
 
 @cache
 def counters(rate: int, updates: int) -> Mapping[str, Counters]:
     """By group, over so many updates, the windows full from the first; at the high rate there are twice the values."""
-    rng = np.random.default_rng(8)
-    more = rate // LOW
-    shape = (LONGEST + updates + 1, rate)
-    packets = {name: rng.integers(0, n * more, shape) for name, n in VALUES.items()}
-    return {group: _count(*_keys(packets, sets, more)) for group, sets in GROUPS.items()}
+    packets, more = draw(rate, LONGEST + updates + 1), rate // LOW
+    return {group: _count(*keys_of(packets, names, more)) for group, names in GROUPS.items()}
 
 
-def _keys(packets: Mapping[str, NDArray[np.int64]], names: tuple[str, ...], more: int) -> tuple[NDArray[np.int64], int]:
+def draw(rate: int, seconds: int) -> Mapping[str, NDArray[np.int64]]:
+    """Packets by attribute, those of a second a row."""
+    rng, more = np.random.default_rng(8), rate // LOW
+    return {name: rng.integers(0, n * more, (seconds, rate)) for name, n in VALUES.items()}
+
+
+def keys_of(
+    packets: Mapping[str, NDArray[np.int64]], names: tuple[str, ...], more: int
+) -> tuple[NDArray[np.int64], int]:
+    """(the packets' values of a set of attributes as numbers, how many there can be)."""
     key, values = packets[names[0]], VALUES[names[0]] * more
     for name in names[1:]:
         key, values = key * (VALUES[name] * more) + packets[name], values * VALUES[name] * more
@@ -86,7 +95,7 @@ def _count(keys: NDArray[np.int64], values: int) -> Counters:
     total = np.concatenate([[0.0], np.cumsum(own)])
     n = np.arange(LONGEST + 1)
     at = np.arange(LONGEST, len(keys))[:, None]
-    return Counters(total[at + 1] - total[at + 1 - n], ages[LONGEST:])
+    return Counters(total[at + 1] - total[at + 1 - n], ages[LONGEST:], float(keys.shape[1]))
 
 
 def queries(per_group: int, seed: int = 0) -> tuple[PeriodicQuery, ...]:
@@ -95,13 +104,13 @@ def queries(per_group: int, seed: int = 0) -> tuple[PeriodicQuery, ...]:
     found = []
     for group in GROUPS:
         for i in range(per_group):
-            window = int(rng.integers(20, LONGEST + 1))
+            window = int(rng.integers(SHORTEST, LONGEST + 1))
             found.append(PeriodicQuery(f"{group} {i}", group, window, int(rng.integers(1, window // 2 + 1))))
     return tuple(found)
 
 
 def model_of(found: Counters, finish: bool = True) -> CostModel:
-    """What the scheduler knows of a group: mean counters by the number of intervals. ``finish``: whether queries go
+    """What the scheduler knows of a group: mean work by the number of intervals. ``finish``: whether queries go
     through the counters of their windows, or answer for nothing once these are added up."""
-    read, distinct = found.read.mean(axis=0), found.distinct.mean(axis=0) * finish
-    return CostModel(lambda n: float(read[n]), lambda q: float(distinct[q.window]))
+    scan, own = found.scan.mean(axis=0), found.finish.mean(axis=0) * finish
+    return CostModel(lambda n: float(scan[n]), lambda q: float(own[q.window]))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from muntin.research.periodic.load import LOW, Counters, counters, model_of, queries
+from muntin.research.periodic.product import counted
 from muntin.scheduling.deadlines import Sharing, agenda
 from muntin.scheduling.hybrid import cheapest
 from muntin.scheduling.tasks import Task, aggressive, conservative, groups_of
@@ -25,6 +27,9 @@ POLICIES: Mapping[str, tuple[str, Sharing]] = {
 }
 """Name -> how queries become tasks, and with what the most urgent task is run."""
 
+By = OneOf["product", "document"]
+"""Who counts work: the product's synopsis and meter, or the document's cost."""
+
 TOP = 5.0
 """Updates: the greatest latency on the axis of Figure 8.8, that of No-S with 240 queries at the low rate."""
 
@@ -34,13 +39,20 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True)
 class Load:
     """``per_group``: queries of each of the eight groups; ``rate``: packets a second; ``updates``: seconds that are
-    run; ``seed``: of the queries; ``finish``: whether queries work beyond the shared scan."""
+    run; ``seed``: of the queries; ``finish``: whether queries work beyond the shared scan; ``by``: whose counts of work
+    drive the clock and are known to the scheduler."""
 
     per_group: int
     rate: int
     updates: int
     seed: int = 0
     finish: bool = True
+    by: By = "product"
+
+    @property
+    def counts(self) -> Mapping[str, Counters]:
+        """By group what a run takes."""
+        return (counted if self.by == "product" else counters)(self.rate, self.updates)
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ def tasks_of(kind: str, load: Load) -> tuple[Task, ...]:
         return aggressive(asked)
     if kind == "conservative":
         return conservative(asked)
-    known = counters(load.rate, load.updates)
+    known = load.counts
     found: list[Task] = []
     for group, mine in groups_of(asked).items():
         found += cheapest(conservative(mine), model_of(known[str(group)], load.finish))
@@ -69,22 +81,22 @@ def tasks_of(kind: str, load: Load) -> tuple[Task, ...]:
 
 
 def work_of(tasks: Sequence[Task], known: Mapping[str, Counters], finish: bool) -> Callable[[Ints, int], float]:
-    """Counters touched by running tasks of a group together after so many updates."""
+    """Work of running tasks of a group together after so many updates."""
     windows = [np.array([q.window for q in t.queries]) for t in tasks]
 
     def work(chosen: Ints, update: int) -> float:
         mine = known[str(tasks[chosen[0]].group)]
         asked = np.concatenate([windows[i] for i in chosen])
-        return float(mine.read[update, asked.max()] + finish * mine.distinct[update, asked].sum())
+        return float(mine.scan[update, asked.max()] + finish * mine.finish[update, asked].sum())
 
     return work
 
 
 def run_with(policy: str, load: Load, speed: float) -> Found:
-    """One policy over one workload, on a machine that touches so many counters a second."""
+    """One policy over one workload, on a machine that does so much work a second."""
     kind, sharing = POLICIES[policy]
-    tasks, known = tasks_of(kind, load), counters(load.rate, load.updates)
-    maintenance = float(load.rate * len(known))
+    tasks, known = tasks_of(kind, load), load.counts
+    maintenance = sum(c.update for c in known.values())
     work = work_of(tasks, known, load.finish)
     return summary(tasks, schedule(agenda(tasks), sharing, work, load.updates, speed, lambda _: maintenance))
 
@@ -105,10 +117,10 @@ def summary(tasks: Sequence[Task], plan: Iterable[Run]) -> Found:
 
 
 @cache
-def speed(updates: int, finish: bool = True) -> float:
-    """Counters that the machine touches in a second: so many that No-S has the latency ``TOP`` with 240 queries at the
-    low rate (found by halving)."""
-    load = Load(30, LOW, updates, finish=finish)
+def speed(updates: int, finish: bool, by: By) -> float:
+    """Work that the machine does in a second: so much that No-S has the latency ``TOP`` with 240 queries at the low
+    rate (found by halving)."""
+    load = Load(30, LOW, updates, finish=finish, by=by)
     low, high = 1e4, 1e8
     while high / low > 1.01:
         middle = (low * high) ** 0.5
@@ -119,6 +131,7 @@ def speed(updates: int, finish: bool = True) -> float:
 @cache
 def measure(policy: str, load: Load, seeds: int = 1) -> Found:
     """One policy, the mean of so many random workloads."""
-    found = [run_with(policy, replace(load, seed=s), speed(load.updates, load.finish)) for s in range(seeds)]
+    fast = speed(load.updates, load.finish, load.by)
+    found = [run_with(policy, replace(load, seed=s), fast) for s in range(seeds)]
     means = (sum(getattr(f, what) for f in found) / seeds for what in ("throughput", "latency", "joint"))
     return Found(*means)

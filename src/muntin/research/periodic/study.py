@@ -1,4 +1,8 @@
-"""The sizes of T65 to T68, and what they say where a claim does not hold."""
+"""The sizes of T65 to T68, what they say where a claim does not hold, and what the document's cost would give.
+
+The clock goes by what the product counts (``periodic.product``), and the verdicts by that. The same by the document's
+cost is in a note, and what a run of all queries of a group takes, by either, in the record's figures.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 from muntin.research.harness import Plot, Setting
-from muntin.research.periodic.load import GROUPS, LOW, counters, model_of
-from muntin.research.periodic.policies import POLICIES, Found, Load, measure, tasks_of
+from muntin.research.periodic.load import GROUPS, LOW, model_of
+from muntin.research.periodic.policies import POLICIES, By, Found, Load, measure, tasks_of
 
 SIZES = (5, 10, 20, 30)
 """Queries of each of the eight groups."""
+
+BY: tuple[By, ...] = ("product", "document")
+"""Who counts."""
 
 SEEDS = 3
 """Random workloads of each size."""
@@ -38,7 +45,7 @@ def reason(setting: Setting, rate: int, first: str, second: str, what: str) -> s
     a, b = (getattr(measure(p, replace(load, finish=False), 1), what) for p in (first, second))
     return (
         "a joint run shares the scan and not what each query does with the counters of its window, which is "
-        f"{own_share(load):.0%} of what a run of a whole group touches; with that free {what} of {first} and {second} "
+        f"{own_share(load):.0%} of the work of a run of a whole group; with that free {what} of {first} and {second} "
         f"is {a:.2f} and {b:.2f}"
     )
 
@@ -47,9 +54,18 @@ def own_share(load: Load) -> float:
     """Share of a joint run of all queries of a group that is not the scan, the mean of the groups."""
     shares = []
     for task in tasks_of("aggressive", load):
-        model = model_of(counters(load.rate, load.updates)[str(task.group)])
+        model = model_of(load.counts[str(task.group)])
         shares.append(1 - model.scan(task.window) / model.run((task,)))
     return sum(shares) / len(shares)
+
+
+def dearer(load: Load) -> float:
+    """How many times the work of its longest query alone a run of all queries of a group is, the mean of the groups."""
+    found = []
+    for task in tasks_of("aggressive", load):
+        model, longest = model_of(load.counts[str(task.group)]), max(task.queries, key=lambda q: q.window)
+        found.append(model.run((task,)) / (model.scan(task.window) + model.finish(longest)))
+    return sum(found) / len(found)
 
 
 def ordered(found: Mapping[str, Found], policies: tuple[str, ...], what: str, slack: float = 0.05) -> bool:
@@ -64,9 +80,33 @@ def plot(found: Table, what: str, unit: str) -> Plot:
     return Plot(what, "queries", unit, series, log=False)
 
 
-def figures(found: Table) -> dict[str, object]:
+def figures(found: Table, setting: Setting, rate: int) -> dict[str, object]:
     """All numbers, for the record."""
-    return {f"{n} queries": {p: [f.throughput, f.latency] for p, f in row.items()} for n, row in found.items()}
+    sizes = {f"{n} queries": {p: [f.throughput, f.latency] for p, f in row.items()} for n, row in found.items()}
+    return {**sizes, "scan and rest of a run of a whole group": whole_runs(replace(base(setting, rate), per_group=30))}
+
+
+def whole_runs(load: Load) -> dict[str, object]:
+    """By group what running all of its queries takes, [scan, what they do of their own], as the product counts it and
+    by the document's cost."""
+    found: dict[str, object] = {}
+    for task in tasks_of("aggressive", load):
+        models = {by: model_of(replace(load, by=by).counts[str(task.group)]) for by in BY}
+        found[str(task.group)] = {
+            by: [round(m.scan(task.window)), round(sum(map(m.finish, task.queries)))] for by, m in models.items()
+        }
+    return found
+
+
+def documents(setting: Setting, rate: int, what: str) -> str:
+    """The values of the largest size by the document's cost."""
+    load = replace(base(setting, rate), per_group=SIZES[-1], by="document")
+    row = {p: measure(p, load, 1 if setting.smoke else SEEDS) for p in POLICIES}
+    own = own_share(load), own_share(replace(load, by="product"))
+    return (
+        f"{what} by the document's cost, not the product's: {words(row, what)}; what queries do of their own is "
+        f"{own[0]:.0%} of a run of a whole group there, {own[1]:.0%} as the product counts"
+    )
 
 
 def words(row: Mapping[str, Found], what: str) -> str:

@@ -1,7 +1,8 @@
 """T65, thesis Figure 8.7: throughput of six ways of scheduling at 1,500 packets a second.
 
-Deviations: a virtual clock driven by counted work (``periodic.load`` says what is counted), on a machine as fast as
-leaves No-S with the latency that Figure 8.8 ends at; 400 updates, three random workloads a size.
+Deviations: a virtual clock driven by the work that the product's scheduler and synopsis take (``periodic.product`` says
+how that is counted, ``periodic.load`` what the queries are), on a machine as fast as leaves No-S with the latency that
+Figure 8.8 ends at; 400 updates, three random workloads a size.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from itertools import pairwise
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.periodic.load import LOW
-from muntin.research.periodic.study import Table, figures, ordered, plot, reason, table, words
+from muntin.research.periodic.study import Table, documents, figures, ordered, plot, reason, table, words
 
 ORDER = ("No-S", "CS", "HS", "H-LS", "H-LP")
 
@@ -46,7 +47,9 @@ def run(setting: Setting) -> Outcome:
     """The low rate."""
     found = table(setting, LOW)
     why = reason(setting, LOW, "HS", "CS", "throughput")
-    return Outcome(judge(found, why), (), (plot(found, "throughput", "runs a second"),), figures(found))
+    notes = (documents(setting, LOW, "throughput"),)
+    plots = (plot(found, "throughput", "runs a second"),)
+    return Outcome(judge(found, why), notes, plots, figures(found, setting, LOW))
 
 
 ENTRY = Entry(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.periodic.load import LOW
-from muntin.research.periodic.study import Table, figures, ordered, plot, reason, table, words
+from muntin.research.periodic.study import Table, documents, figures, ordered, plot, reason, table, words
 
 ORDER = ("H-LP", "H-LS", "HS", "CS", "No-S")
 
@@ -36,7 +36,9 @@ def run(setting: Setting) -> Outcome:
         f"{max(found) / row['AS'].throughput:.1f} s on this machine"
     )
     why = reason(setting, LOW, "HS", "CS", "latency")
-    return Outcome(judge(found, why, early), (), (plot(found, "latency", "updates late"),), figures(found))
+    notes = (documents(setting, LOW, "latency"),)
+    plots = (plot(found, "latency", "updates late"),)
+    return Outcome(judge(found, why, early), notes, plots, figures(found, setting, LOW))
 
 
 ENTRY = Entry(
