@@ -19,9 +19,9 @@ class Counter:
 
     ``calls``: steps of a shard. ``rows_in``, ``rows_out``: rows, negative tuples included (``negative``: those that
     came out). ``state``: rows that it holds now; ``peak``: the most at the end of a step. ``looked``: rows of state
-    that it looked at (opened, bisected, probed, merged). ``seconds``: of processing. ``shed``: rows of its source that
-    were not admitted (``engine.valve``). ``bytes``: of the rows that it holds now, as the option ``memory`` counts
-    them; ``written``: of the chunks that it made, merged ones too.
+    that it looked at (opened, bisected, probed, merged, gone through for answers). ``seconds``: of processing.
+    ``shed``: rows of its source that were not admitted (``engine.valve``). ``bytes``: of the rows that it holds now,
+    as the option ``memory`` counts them; ``written``: of the chunks that it made, merged ones too.
     """
 
     calls: int = 0
