@@ -41,6 +41,11 @@ QUERIES = {
     "truth": "SELECT BOOL_OR(v > 2) AS some, BOOL_AND(v > 0) AS every, COUNT_IF(v = 1) AS n FROM A [ROWS 4]",
     "in a sub-query": "SELECT a.k AS k, (SELECT SUM(DISTINCT b.v) FILTER (WHERE b.v > 0) FROM B b [RANGE 9 SECONDS] "
     "WHERE b.k = a.k) AS c FROM A a [RANGE 9 SECONDS]",
+    "tried by group": "SELECT k, TRY_SUM(v * 90000000000000000) AS s, TRY_SUM(DISTINCT v) AS d, TRY_AVG(v) AS a FROM "
+    "A [RANGE 6 SECONDS] GROUP BY k",
+    "tried, periodic": "SELECT TRY_SUM(v * 90000000000000000) AS s, TRY_AVG(CAST(v AS DOUBLE)) AS a, "
+    "TRY_SUM(CAST(v AS DECIMAL(38, 0)) * 1000000000000000000000000000000000000) AS m FROM "
+    "A [RANGE 6 SECONDS SLIDE 2 SECONDS]",
     "nothing collected": "SELECT a.k AS k, (SELECT COLLECT(b.v) FROM B b [RANGE 4 SECONDS] WHERE b.k = a.k) AS c "
     "FROM A a [RANGE 3 SECONDS]",
 }
@@ -106,3 +111,9 @@ def test_integers_beyond_those_of_a_bigint(window: str) -> None:
     assert one("STDDEV_POP(v) AS a")["a"] == pytest.approx(0.4 * 2**40)
     found = muntin.query(f"SELECT u FROM s {window} ORDER BY u DESC LIMIT 2", s=rows)["u"].to_pylist()
     assert sorted(found[:2]) == [2**63, 2**64 - 1]
+
+
+def test_an_overflow_that_is_tried_is_null_until_its_rows_leave() -> None:
+    text = "Rstream(SELECT TRY_SUM(v) AS s, TRY_AVG(v) AS a FROM A [RANGE 2 SECONDS])"
+    shown = [row for _, _, row in rows_of(text, [2**62, 2**62, 1, None])]
+    assert shown == [(2**62, 2.0**62), (None, 2.0**62), (2**62 + 1, 2.0**61), (1, 1.0), (None, None), (None, None)]

@@ -231,7 +231,7 @@ def test_packers_and_levels_compute_them(spark: Any, feed: Callable[[str], Feed]
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, wanted.to_pylist())) and len(found) > 20
 
 
-def test_aggregates_of_pairs_are_spark_s(spark: Any) -> None:
+def test_aggregates_of_pairs_and_tried_ones_are_spark_s(spark: Any) -> None:
     names = list(ANSWERS)
     rows = [(i, y, x) for i, n in enumerate(names) for y, x in ANSWERS[n][0]]
     kinds = {"i": pa.int32(), "y": pa.float64(), "x": pa.float64()}
@@ -243,3 +243,11 @@ def test_aggregates_of_pairs_are_spark_s(spark: Any) -> None:
         for fn, wanted in zip(NAMES, ANSWERS[name][1], strict=True):
             expected = None if wanted is None else pytest.approx(wanted, abs=1e-12, nan_ok=True)
             assert row[fn.lower()] == expected, (name, fn)
+    tried = "TRY_SUM(n) AS s, TRY_AVG(n) AS a, TRY_SUM(CAST(n AS DECIMAL(38, 0))) AS m, TRY_AVG(y) AS f"
+    rows = [(n, t, y) for n, t, y in ((2**63 - 1, 1, 0.5), (1, 2, None), (None, 3, 1.5))]
+    n, t, y = zip(*rows, strict=True)
+    table = pa.table({"n": pa.array(n, pa.int64()), "t": pa.array(t, pa.timestamp("s", "UTC")), "y": y})
+    spark.createDataFrame(table).createOrReplaceTempView("large_numbers")
+    ours = muntin.query(f"Rstream(SELECT {tried} FROM s [UNBOUNDED])", s=(table, "t"))
+    (wanted,) = spark.sql(f"SELECT {tried} FROM large_numbers").toArrow().to_pylist()
+    assert {name: ours.to_pylist()[-1][name] for name in wanted} == wanted and wanted["s"] is None

@@ -26,7 +26,7 @@ from muntin.aggregates.frequent import FREQUENT, FREQUENT_LISTS, FREQUENT_SKETCH
 from muntin.aggregates.quantile import MEDIAN, PERCENTILE_DISC, QUANTILE
 from muntin.aggregates.regression import REGRESSION
 from muntin.aggregates.single import SINGLE
-from muntin.aggregates.sum import AVG, SUM
+from muntin.aggregates.sum import AVG, SUM, TRY_AVG, TRY_SUM
 from muntin.aggregates.user_defined import PREFIX, USER_DEFINED, name_of
 from muntin.aggregates.variance import STDDEV_POP, STDDEV_SAMP, VAR_POP, VAR_SAMP
 from muntin.plan.exprs import Agg
@@ -35,7 +35,8 @@ AGGREGATES: tuple[Aggregate, ...] = (
     COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, PERCENTILE_DISC, APPROX_COUNT_DISTINCT, APPROX_COUNT_DISTINCT_BOUNDS,
     APPROX_QUANTILE, APPROX_QUANTILE_BOUNDS, APPROX_MEDIAN, APPROX_MEDIAN_BOUNDS, APPROX_TOP_K, STDDEV_SAMP,
     STDDEV_POP, VAR_SAMP, VAR_POP, *REGRESSION, FIRST, LAST, ARG_MAX, ARG_MIN, COLLECT, COLLECT_SET, FREQUENT,
-    FREQUENT_LISTS, FREQUENT_SKETCH, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, SINGLE,
+    FREQUENT_LISTS, FREQUENT_SKETCH, COUNT_IF, BOOL_OR, BOOL_AND, EVERY, TRY_SUM,
+    TRY_AVG, SINGLE,
 )  # fmt: skip
 """In the order in which messages list them; of one ``fn`` the first says how it is computed."""
 

@@ -1,4 +1,4 @@
-"""SUM and AVG: exact inside, whatever the size and the order of the values."""
+"""SUM and AVG: exact inside, whatever the size and the order of the values; TRY_SUM and TRY_AVG, NULL of overflow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SumExact:
-    """SUM and AVG of integers and decimals, exact inside whatever their size; a result outside its type is an error.
+    """SUM and AVG of integers and decimals, exact inside whatever their size; a result outside its type is an error, or
+    NULL if it ``tries``.
 
     AVG of decimals is a decimal, rounded half up; AVG of integers a double. ``weights``: over pane partials, the column
     with how many values each stands for.
@@ -34,6 +35,7 @@ class SumExact:
     fn: str
     type: pa.DataType
     weights: str = ""
+    tries: bool = False
 
     def values(self, replay: Replay) -> pa.Array:
         ev, plan, table = replay.events, replay.schedule, replay.groups
@@ -62,22 +64,24 @@ class SumExact:
         return self._decimals(out_low, out_high, out_over, none)
 
     def sum(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
-        """SUM out of the words of sums. Raises DataError where one leaves its type."""
+        """SUM out of the words of sums. Raises DataError where one leaves its type, unless it tries."""
         if pa.types.is_decimal(self.type):
             return self._decimals(low, high, over, none)
-        if not (sums.fits_int64(low, high) | none).all():
+        outside = ~(sums.fits_int64(low, high) | none)
+        if outside.any() and not self.tries:
             raise DataError(
                 "a SUM of integers is outside 64 bits: sum a DECIMAL or DOUBLE instead (CAST the argument)"
             )
-        return pa.array(low, mask=none)
+        return pa.array(low, mask=none | outside)
 
     def _decimals(self, low: Ints, high: Ints, over: Ints, none: NDArray[np.bool_]) -> pa.Array:
-        if not (fits_decimal(low, high, over, self.type.precision) | none).all():
+        outside = ~(fits_decimal(low, high, over, self.type.precision) | none)
+        if outside.any() and not self.tries:
             raise DataError(
                 f"{self.fn.upper()} of a DECIMAL is outside DECIMAL({self.type.precision}, {self.type.scale}); "
                 "aggregate a DOUBLE or a DECIMAL of fewer digits instead (CAST the argument)"
             )
-        return decimals(low, high, none, self.type)
+        return decimals(low, high, none | outside, self.type)
 
 
 @dataclass(frozen=True)
@@ -160,16 +164,24 @@ def _whole(agg: Agg) -> bool:
     return not _floats(agg) and (agg.arg is None or agg.arg.type != pa.uint64())
 
 
+def _plain(agg: Agg) -> str:
+    return agg.fn.removeprefix("try_")
+
+
+def _exact(name: str, arg: str, agg: Agg, weights: str = "") -> SumExact:
+    return SumExact(name, arg, _plain(agg), agg.type, weights, tries=agg.fn != _plain(agg))
+
+
 def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
-    return SumFloat(name, arg, agg.fn) if _floats(agg) else SumExact(name, arg, agg.fn, agg.type)
+    return SumFloat(name, arg, _plain(agg)) if _floats(agg) else _exact(name, arg, agg)
 
 
 def _sum_over_panes(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
-    return SumExact(name, partial_name(arg, "sum"), agg.fn, agg.type)
+    return _exact(name, partial_name(arg, "sum"), agg)
 
 
 def _average_over_panes(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
-    return SumExact(name, partial_name(arg, "sum"), agg.fn, agg.type, partial_name(arg, "count"))
+    return _exact(name, partial_name(arg, "sum"), agg, partial_name(arg, "count"))
 
 
 def _sum_type(t: pa.DataType) -> pa.DataType:
@@ -201,3 +213,5 @@ AVG = replace(
     parts=lambda agg: ("sum", "count") if _whole(agg) else (),
     merged=_average_over_panes,
 )
+TRY_SUM = replace(SUM, fn="try_sum", names=("try_sum",))
+TRY_AVG = replace(AVG, fn="try_avg", names=("try_avg",))

@@ -52,7 +52,6 @@ _REASONS: Mapping[str, str] = {
         "sketches are kept inside of aggregates: write APPROX_TOP_K(x, k)"
     ),
     "collect_union counter_diff": "register one of your own with session.aggregate(name, ...)",
-    "try_sum try_avg": "an overflow is an error: SUM(CAST(x AS DOUBLE)) and AVG(CAST(x AS DOUBLE)) have none",
     "grouping grouping_id": "GROUPING SETS, ROLLUP and CUBE are not here: one query for each set of keys",
     "measure": "metric views are not here: write the aggregate",
     "any": "write BOOL_OR(x)",

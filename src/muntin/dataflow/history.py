@@ -31,7 +31,7 @@ from muntin.plan.windows import Now, Range, delay_of
 AGGREGATES = {
     "count", "sum", "avg", "min", "max", "median", "quantile", "percentile_disc", "var_pop", "var_samp", "stddev_pop",
     "stddev_samp", "covar_pop", "covar_samp", "corr", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy",
-    "regr_sxy", "regr_slope", "regr_intercept", "regr_r2",
+    "regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "try_sum", "try_avg",
 }  # fmt: skip
 """Aggregates that go by the values of the rows in the window alone, not by when they came."""
 

@@ -127,6 +127,16 @@ def _avg(values: Sequence[Any], type_: pa.DataType) -> Any:
     return float(sum((Fraction(v) for v in values), Fraction(0)) / len(values))
 
 
+def _tried(compute: Callable[[Sequence[Any], pa.DataType], Any]) -> Callable[[Sequence[Any], pa.DataType], Any]:
+    def or_null(values: Sequence[Any], type_: pa.DataType) -> Any:
+        try:
+            return compute(values, type_)
+        except DataError:
+            return None
+
+    return or_null
+
+
 def float_sum(values: Sequence[float]) -> float:
     """The sum, rounded once, whatever the order; NaN and infinities as IEEE 754 adds them."""
     if any(is_nan(v) for v in values):
@@ -228,6 +238,8 @@ def _extreme(sign: int) -> Callable[[Sequence[Any], pa.DataType], Any]:
 _OVER_SOME: dict[str, Callable[[Sequence[Any], pa.DataType], Any]] = {
     "sum": _sum,
     "avg": _avg,
+    "try_sum": _tried(_sum),
+    "try_avg": _tried(_avg),
     "min": _extreme(-1),
     "max": _extreme(1),
     "median": lambda values, type_: quantile(values, 0.5),
