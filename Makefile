@@ -9,6 +9,10 @@ JAVA    = JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME
 CASE   ?= sliding-sum
 ARGS   ?=
 
+# Modules are compiled when they are first imported; where Python may not keep them, each of the many processes that tests
+# start would compile them all anew (three seconds each).
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help venv run docs test test-slow lint format types contracts kernels pytest test-oldest bench lock sample clean
 

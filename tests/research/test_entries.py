@@ -57,8 +57,8 @@ DIFFER = SHORT_ALONE | {
 news. Which they are in the full form ``muntin reproduce`` says."""
 
 
-LONG = {"G4", "G11", "G16"}
-"""Entries whose short form takes some 20 s each."""
+LONG = {"G4", "G11", "G16", "T16", "T17", "T20", "T21", "T35", "T37"}
+"""Entries whose short form takes some 10 s each."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in known()])

@@ -72,7 +72,7 @@ def local_answer(query: Query, feeds: dict[str, Feed], end: int | None) -> tuple
     return pa.concat_tables([rows, rest]), pipeline.bad_updates
 
 
-@pytest.mark.parametrize("key", [(), "k"])
+@pytest.mark.parametrize("key", [pytest.param((), marks=pytest.mark.slow), "k"])
 def test_feeds_that_repeat_themselves_live_and_replayed(
     spark: Any, feeds: dict[str, Feed], tmp_path: Path, key: str | tuple[str, ...]
 ) -> None:
@@ -167,6 +167,7 @@ def test_rows_without_a_memory_sink_say_what_to_do(spark: Any, feeds: dict[str, 
         query.rows()
 
 
+@pytest.mark.slow
 def test_a_stream_is_not_idle_for_the_time_that_the_pipeline_was_down(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path
 ) -> None:
