@@ -79,11 +79,11 @@ def _counted(number: int, word: str) -> str:
 def run_html(active: bool, exception: BaseException | None, m: RunMetrics | None, queries: QueryList) -> str:
     """A run in a notebook: what it has counted so far, what ended it, its queries."""
     state = "runs" if active else "ended" if exception is None else f"failed: {exception}"
-    told = "no batch yet" if m is None else (
+    so_far = "no batch yet" if m is None else (
         f"{_counted(m.batches, 'batch')}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
         f"{m.bad:,} bad, {m.shed:,} not admitted; {m.state_rows:,} rows of state"
     )
-    return f"<p><b>Run</b> ({escape(state)}): {escape(told)}</p>{queries._repr_html_()}"
+    return f"<p><b>Run</b> ({escape(state)}): {escape(so_far)}</p>{queries._repr_html_()}"
 
 
 def sharing(graph: Graph, called: Sequence[Sequence[str]]) -> Mapping[str, tuple[str, ...]]:

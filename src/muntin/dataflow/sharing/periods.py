@@ -7,7 +7,7 @@ that costs less, by what reading panes and showing rows costs. Exact queries run
 does.
 
 Settled when a run starts, and anew whenever its queries change: a query takes a period only if the panes that are held
-tell where it begins and ends, so those of before a finer SLIDE came have to leave first. Instants of either period are
+end where it begins and ends, so those of before a finer SLIDE came have to leave first. Instants of either period are
 those of the same window, so nothing that is kept changes.
 """
 
@@ -59,7 +59,7 @@ def with_periods(
         flexible = frozenset(c.number for c in own if _flexible(graph, c.number))
         layouts = () if held is None else held.get(synopsis_id(own), ())
         for origin in sorted({_origin(graph, c) for c in own if c.number in flexible}):
-            alike = [c for c in own if _origin(graph, c) == origin and _told(c, layouts)]
+            alike = [c for c in own if _origin(graph, c) == origin and _ends_at_instants(c, layouts)]
             found |= _settled(alike, flexible, scheduling, _unit(own, every), panes(own)[0])
     users = {q: e for number, e in found.items() for q in graph.used_by[number]}
     return [replace(p, early=users.get(number)) for number, p in enumerate(plain)]
@@ -84,7 +84,7 @@ def _origin(graph: Graph, c: Candidate) -> int:
     return op.ticks.origins[0]
 
 
-def _told(c: Candidate, layouts: Collection[Layout]) -> bool:
+def _ends_at_instants(c: Candidate, layouts: Collection[Layout]) -> bool:
     """Whether all panes that are held end where an instant of a query lies."""
     ends = (layout.grid * (2 if c.granule else 1) for layout in layouts)
     return all(c.slide % e == 0 and (c.origin - o.base) % e == 0 for e, o in zip(ends, layouts, strict=True))
@@ -102,9 +102,9 @@ def _settled(
     why = f"{scheduling}: {_costs(conservative(queries), tasks)}"
     found = {}
     for task in tasks:
-        mine = [(q, own[int(q.name)]) for q in task.queries]
-        donors = [c for q, c in mine if q.period == task.period]
-        for q, c in mine:
+        members = [(q, own[int(q.name)]) for q in task.queries]
+        donors = [c for q, c in members if q.period == task.period]
+        for q, c in members:
             if c.number in flexible:
                 taken = c if q.period == task.period else max(donors, key=lambda d: d.slide)
                 found[c.number] = Early(taken.slide, taken.origin, why)

@@ -170,15 +170,15 @@ def _met(sides: Sides, room: Room) -> Iterator[_Pairs]:
     when they come; of two that come at one instant the second's row finds the first's."""
     total = 0
     for i in (0, 1):
-        mine, other = sides[i], sides[1 - i]
-        coming = mine.coming()
+        side, other = sides[i], sides[1 - i]
+        coming = side.coming()
         if coming is None:
             continue
         rows, at = coming
-        theirs = other.partitions_of(rows, mine)
-        low = other.upto(theirs, at) - other.given.count + 1
-        high = other.upto(theirs, at, before=i == 0)
-        asked, partners = other.with_keys(mine.hashes(rows), theirs, (low, high), room, total)
+        groups = other.partitions_of(rows, side)
+        low = other.upto(groups, at) - other.given.count + 1
+        high = other.upto(groups, at, before=i == 0)
+        asked, partners = other.with_keys(side.hashes(rows), groups, (low, high), room, total)
         total += len(asked)
         yield _paired(sides, i, rows.take(asked), partners, at[asked])
 
@@ -187,38 +187,38 @@ def _ending(sides: Sides, counts: Counts, room: Room) -> Iterator[_Pairs]:
     """Pairs that were in windows of ``counts`` before this step and leave in it. One whose parts leave at one instant
     is found by the second."""
     for i in (0, 1):
-        mine, other = sides[i], sides[1 - i]
-        rows = mine.leaving(counts[i], room) if mine.chunks and other.chunks else None
+        side, other = sides[i], sides[1 - i]
+        rows = side.leaving(counts[i], room) if side.chunks and other.chunks else None
         if rows is None:
             continue
-        at = mine.moment(rows.group, rows.number + counts[i])
-        theirs = other.partitions_of(rows, mine)
-        low = other.upto(theirs, at, before=i == 1) - counts[1 - i] + 1
-        asked, partners = other.with_keys(mine.hashes(rows), theirs, (low, other.had[theirs]), room, new=False)
+        at = side.moment(rows.group, rows.number + counts[i])
+        groups = other.partitions_of(rows, side)
+        low = other.upto(groups, at, before=i == 1) - counts[1 - i] + 1
+        asked, partners = other.with_keys(side.hashes(rows), groups, (low, other.had[groups]), room, new=False)
         yield _paired(sides, i, rows.take(asked), partners, at[asked])
 
 
 def _paired(sides: Sides, i: int, own: Numbered, partners: Numbered, at: Ints) -> _Pairs:
     """Rows of input ``i`` and of the other whose hashes are equal as pairs, if their keys are."""
-    mine, other = sides[i], sides[1 - i]
+    side, other = sides[i], sides[1 - i]
     pairs = _Pairs((own, partners) if i == 0 else (partners, own), at)
-    if exact([mine.schema.field(k).type for k in mine.given.keys]) or len(pairs) == 0:
+    if exact([side.schema.field(k).type for k in side.given.keys]) or len(pairs) == 0:
         return pairs
     same = np.ones(len(pairs), np.bool_)
-    for left, right in zip(mine.keys(own), other.keys(partners), strict=True):
+    for left, right in zip(side.keys(own), other.keys(partners), strict=True):
         same &= columns_equal(left, right)
     return pairs if same.all() else pairs.take(np.flatnonzero(same))
 
 
 def _held(sides: Sides, counts: Counts, at: int, room: Room) -> _Pairs:
     """The pairs in windows of ``counts``."""
-    mine, other = sides
-    rows = mine.held(counts[0])
+    side, other = sides
+    rows = side.held(counts[0])
     if not len(rows):
         return _Pairs.concat([])
-    theirs = other.partitions_of(rows, mine)
-    numbers = other.had[theirs] - counts[1] + 1, other.had[theirs]
-    asked, partners = other.with_keys(mine.hashes(rows), theirs, numbers, room, new=False)
+    groups = other.partitions_of(rows, side)
+    numbers = other.had[groups] - counts[1] + 1, other.had[groups]
+    asked, partners = other.with_keys(side.hashes(rows), groups, numbers, room, new=False)
     return _paired(sides, 0, rows.take(asked), partners, np.full(len(asked), at))
 
 
