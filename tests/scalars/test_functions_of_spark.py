@@ -180,6 +180,12 @@ def test_rows_without_a_value_are_named(text: str, message: str) -> None:
     assert message in str(caught.value).replace("S.", "")
 
 
+@pytest.mark.parametrize("text", ["array_repeat(s, 2000000000)", "sequence(n, n + 9000000)"])
+def test_arrays_that_have_no_room_are_not_begun(text: str) -> None:
+    with pytest.raises(DataError, match="elements: make shorter ones"):
+        over(text, s=["x"] * 300, n=range(300))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.core.errors import DataError
 from muntin.scalars.buffers import Bools, Ints, columns, nulls
 from muntin.scalars.cast_rules import Value, convert
 from muntin.scalars.nested import bounds, inside, plain_list
@@ -124,10 +125,21 @@ def _sequence(args: Sequence[Value], kind: pa.DataType) -> Value:
         span = (stop.astype(np.float64) - start) / np.where(step == 0, 1, step)
     away |= span >= MOST
     sizes = np.where(gone | away, 0, np.where(away, 0, (stop - start) // np.where(step == 0, 1, step) + 1))
-    row = np.repeat(np.arange(len(start)), sizes)
+    row = _rows_of(sizes)
     place = np.arange(len(row)) - (np.cumsum(sizes) - sizes)[row]
     numbers_of = pa.array((start[row] + place * step[row]).astype(np.int64))
     return arrays_of(pc.cast(numbers_of, kind.value_type), sizes, kind, gone | away)
+
+
+def _rows_of(sizes: Ints) -> Ints:
+    """Of each element the number of its row, in arrays of so many elements each.
+
+    Raises:
+        DataError: they are more than one column of arrays may have.
+    """
+    if int(sizes.sum()) >= 2**31:
+        raise DataError(f"the arrays of one batch have {int(sizes.sum()):,} elements: make shorter ones")
+    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 MOST = 10_000_000
@@ -137,7 +149,7 @@ MOST = 10_000_000
 def _repeat(args: Sequence[Value], kind: pa.DataType) -> Value:
     value, times = columns(args)
     sizes = np.maximum(times.fill_null(0).to_numpy(zero_copy_only=False), 0).astype(np.int64)
-    row = np.repeat(np.arange(len(value)), sizes)
+    row = _rows_of(sizes)
     return arrays_of(value.take(pa.array(row)), sizes, kind, nulls(times))
 
 
