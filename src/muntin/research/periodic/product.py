@@ -31,7 +31,17 @@ from muntin.engine.meter import Meter
 from muntin.operators.context import Context
 from muntin.operators.synopsis import Synopsis, Window
 from muntin.plan.catalog import Catalog, Stream
-from muntin.research.periodic.load import GROUPS, LONGEST, LOW, SHORTEST, Counters, Floats, draw, keys_of
+from muntin.research.periodic.load import (
+    GROUPS,
+    LONGEST,
+    LOW,
+    SHORTEST,
+    VALUES,
+    Counters,
+    Floats,
+    draw,
+    keys_of,
+)
 from muntin.state.pane_partials import TIER
 from muntin.state.shard_state import ShardState
 
@@ -99,9 +109,12 @@ class Product:
 
 @cache
 def counted(rate: int, updates: int) -> Mapping[str, Counters]:
-    """As ``load.counters``, measured."""
+    """As ``load.counters``, measured; once for groups with as many values each (of source and of destination, say)."""
     packets, more = draw(rate, LONGEST + PHASES), rate // LOW
-    return {group: _measured(keys_of(packets, names, more)[0], updates) for group, names in GROUPS.items()}
+    kinds = {group: tuple(VALUES[n] for n in names) for group, names in GROUPS.items()}
+    one = {kind: GROUPS[group] for group, kind in kinds.items()}
+    found = {kind: _measured(keys_of(packets, names, more)[0], updates) for kind, names in one.items()}
+    return {group: found[kind] for group, kind in kinds.items()}
 
 
 def _measured(keys: NDArray[np.int64], updates: int) -> Counters:
