@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from muntin.kernels.narrowing import Windows, by_window, place_pairs, rank_pairs
+from muntin.kernels.spans import Spans
 
 
 def drawn(seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -38,17 +39,21 @@ def test_rows_come_by_the_first_longer_window_and_else_as_they_stood(seed: int) 
 def test_pairs_go_to_the_places_of_their_windows(seed: int) -> None:
     windows, a, b = drawn(seed)
     rng = np.random.default_rng(seed)
-    left, right = (rng.integers(0, len(a), 200).astype(np.int32) for _ in range(2))
-    rows = (left + 5).astype(np.int32)
-    rank, counts = rank_pairs((left, right), a, b, Windows.of(windows))
+    rows = rng.integers(0, len(a), 50).astype(np.int32)
+    first = rng.integers(0, len(a), 50).astype(np.int32)
+    count = np.minimum(rng.integers(0, 9, 50), len(a) - first).astype(np.int32)
+    spans = Spans(rows, first, count, int(count.sum()), 0)
+    left, right, total = spans.pair_rows(), spans.pair_partners(), spans.pairs
+    rank, counts = rank_pairs(spans, a, b, Windows.of(windows))
     expected = ranks(windows, np.abs(a[left] - b[right]))
     assert rank.tolist() == expected.tolist()
     assert counts.tolist() == np.bincount(expected, minlength=len(windows) + 1).tolist()
-    mine, theirs, newest = np.empty(200, np.int32), np.empty(200, np.int32), np.empty(200, np.int64)
-    for oldest in (np.empty(200, np.int64), np.empty(0, np.int64)):
+    probing, partners, newest = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total, np.int64)
+    for oldest in (np.empty(total, np.int64), np.empty(0, np.int64)):
         at = np.cumsum(counts) - counts
-        place_pairs(left, rows, right, a, b, rank, at, mine, theirs, newest, oldest)
+        places = (rows + 5).astype(np.int32)
+        place_pairs(rows, places, first, count, a, b, rank, at, probing, partners, newest, oldest)
         order = np.argsort(expected, kind="stable")
-        assert mine.tolist() == rows[order].tolist() and theirs.tolist() == right[order].tolist()
+        assert probing.tolist() == (left + 5)[order].tolist() and partners.tolist() == right[order].tolist()
         assert newest.tolist() == np.maximum(a[left], b[right])[order].tolist()
         assert oldest.tolist() == np.minimum(a[left], b[right])[order].tolist()[: len(oldest)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from muntin.kernels.index import first_above
 from muntin.kernels.lazy import inlined, kernel
+from muntin.kernels.spans import Spans
 from muntin.kernels.types import I16, I32, I64, MI16, MI32, MI64
 
 Ints = NDArray[np.int64]
@@ -76,36 +77,46 @@ def by_window(newest: Ints, oldest: Ints, windows: Windows) -> tuple[NDArray[np.
     return order, ends[: len(windows)]
 
 
-@kernel(nb.void(I32, I32, I64, I64, I64, I32, nb.int64, MI16, MI64), cache=True)
-def _rank(left, right, start, c_start, lengths, first, shift, rank, counts):  # type: ignore[no-untyped-def]
-    for k in range(len(left)):
-        r = _holds(abs(start[left[k]] - c_start[right[k]]), lengths, first, shift)
-        rank[k] = r
-        counts[r] += 1
+@kernel(nb.void(I32, I32, I32, I64, I64, I64, I32, nb.int64, MI16, MI64), cache=True)
+def _rank(rows, first, count, start, c_start, lengths, table, shift, rank, counts):  # type: ignore[no-untyped-def]
+    k = nb.uintp(0)
+    for s in range(len(rows)):
+        own, begin = start[rows[s]], nb.uintp(first[s])
+        for m in range(nb.uintp(count[s])):
+            r = _holds(abs(own - c_start[begin + m]), lengths, table, shift)
+            rank[k + m] = r
+            counts[r] += 1
+        k += nb.uintp(count[s])
 
 
-def rank_pairs(
-    pairs: tuple[NDArray[np.int32], NDArray[np.int32]], start: Ints, c_start: Ints, windows: Windows
-) -> tuple[NDArray[np.int16], Ints]:
-    """For each pair (row ``left[k]``, row ``right[k]``) the first of ``windows`` that is longer than the time between
-    its rows' starts; how many pairs each has, last those that none holds."""
-    rank, counts = np.empty(len(pairs[0]), np.int16), np.zeros(len(windows) + 1, np.int64)
-    _rank(*pairs, start, c_start, windows.lengths, windows.first, windows.shift, rank, counts)
+def rank_pairs(spans: Spans, start: Ints, c_start: Ints, windows: Windows) -> tuple[NDArray[np.int16], Ints]:
+    """For each pair of ``spans`` the first of ``windows`` that is longer than the time between its rows' starts
+    (``start`` of those that probed, ``c_start`` of the others); how many pairs each has, last those that none holds."""
+    rank, counts = np.empty(spans.pairs, np.int16), np.zeros(len(windows) + 1, np.int64)
+    found = spans.rows, spans.first, spans.count
+    _rank(*found, start, c_start, windows.lengths, windows.first, windows.shift, rank, counts)
     return rank, counts
 
 
-@kernel(nb.void(I32, I32, I32, I64, I64, I16, MI64, MI32, MI32, MI64, MI64), cache=True)
-def place_pairs(left, rows, right, start, c_start, rank, at, mine, theirs, newest, oldest):  # type: ignore[no-untyped-def]
-    """Pair k goes to the next free place of its window, ``at[rank[k]]``, which moves on: row ``rows[k]`` to ``mine``,
-    ``right[k]`` to ``theirs``, the later of the starts (of ``left[k]`` and ``right[k]``) to ``newest``, the other to
-    ``oldest``, unless that is empty."""
+@kernel(nb.void(I32, I32, I32, I32, I64, I64, I16, MI64, MI32, MI32, MI64, MI64), cache=True)
+def place_pairs(  # type: ignore[no-untyped-def]
+    rows, places, first, count, start, c_start, rank, at, probing, partners, newest, oldest
+):
+    """Pair k of spans goes to the next free place of its window, ``at[rank[k]]``, which moves on: the row of its span,
+    ``places[s]``, to ``probing``, the partner to ``partners``, the later of their starts (``start`` of row ``rows[s]``,
+    and ``c_start``) to ``newest``, the other to ``oldest``, unless that is empty."""
     both = len(oldest) > 0
-    for k in range(len(left)):
-        p = at[rank[k]]
-        at[rank[k]] = p + 1
-        mine[p] = rows[k]
-        theirs[p] = right[k]
-        a, b = start[left[k]], c_start[right[k]]
-        newest[p] = max(a, b)
-        if both:
-            oldest[p] = min(a, b)
+    k = nb.uintp(0)
+    for s in range(len(rows)):
+        own, place, begin = start[rows[s]], places[s], nb.uintp(first[s])
+        for m in range(nb.uintp(count[s])):
+            w = rank[k + m]
+            p = at[w]
+            at[w] = p + 1
+            probing[p] = place
+            partners[p] = nb.int32(begin + m)
+            other = c_start[begin + m]
+            newest[p] = max(own, other)
+            if both:
+                oldest[p] = min(own, other)
+        k += nb.uintp(count[s])

@@ -185,11 +185,7 @@ def _came_in_time(met: list[Met], narrowed: Narrowed) -> bool:
 def _results_in_order(met: list[Met], schemas: list[pa.Schema], op: WindowJoin, narrowed: Narrowed) -> Batch:
     """As ``results_of_pairs``, in order of the windows that hold them, and with the columns alone that are read."""
     pairs = [
-        Pairs(
-            m.mine.rows, m.theirs.rows, m.mine.index, m.theirs.index, m.mine.spans.pair_rows(), m.side[1], m.partner[1],
-            m.i == 1,
-        )
-        for m in met
+        Pairs(m.mine.rows, m.theirs.rows, m.mine.spans, m.mine.found, m.side[1], m.partner[1], m.i == 1) for m in met
     ]
     read = narrowed.read if _sure(schemas, op) else narrowed.read | {*op.keys[0], *op.keys[1]}
     names = [[n for n in s.names if n in read] for s in schemas]

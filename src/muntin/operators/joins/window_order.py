@@ -20,6 +20,7 @@ from muntin.core.batch import Batch, no_columns, unending
 from muntin.core.time import Instants
 from muntin.kernels.gathering import take
 from muntin.kernels.narrowing import Windows, by_window, place_pairs, rank_pairs
+from muntin.kernels.spans import Spans
 from muntin.operators.joins.assemble import Picked, Placed, column, int64_room, placed_column
 
 Ints = NDArray[np.int64]
@@ -74,15 +75,14 @@ def _taken(values: Instants, order: NDArray[np.int32]) -> Instants:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of two chunks that meet, the k-th the one at ``rows[k]`` of ``chunk`` and at ``partners[k]`` of ``other``;
-    the former's start is ``start[probed[k]]``, the latter's ``other_start[partners[k]]``. ``swapped``: the first is of
-    the second input."""
+    """Rows of two chunks that meet, as ``spans`` says: of ``chunk`` the one at ``places[s]`` for span s, of ``other``
+    those of the span; the former's start is ``start[spans.rows[s]]``, the latter's are those of ``other_start``.
+    ``swapped``: the first is of the second input."""
 
     chunk: pa.RecordBatch
     other: pa.RecordBatch
-    rows: NDArray[np.int32]
-    partners: NDArray[np.int32]
-    probed: NDArray[np.int32]
+    spans: Spans
+    places: NDArray[np.int32]
     start: Instants
     other_start: Instants
     swapped: bool
@@ -102,7 +102,7 @@ class PairsInOrder:
 def pairs_in_order(met: Sequence[Pairs], windows: Windows, expires: bool) -> PairsInOrder:
     """Pairs of rows that start at their event time, in order; those that no window holds come last, those of one window
     as they were given. Cost: two passes over the pairs, whatever the number of windows."""
-    ranked = [rank_pairs((m.probed, m.partners), m.start, m.other_start, windows) for m in met]
+    ranked = [rank_pairs(m.spans, m.start, m.other_start, windows) for m in met]
     counts = np.stack([c for _, c in ranked])
     ends = np.cumsum(counts.sum(axis=0))
     total = int(ends[-1])
@@ -112,11 +112,12 @@ def pairs_in_order(met: Sequence[Pairs], windows: Windows, expires: bool) -> Pai
     newest, oldest = int64_room(total), int64_room(total if expires else 0)
     sides: tuple[list[Placed], list[Placed]] = ([], [])
     for m, (rank, count), begin in zip(met, ranked, low, strict=True):
-        mine, theirs = index[::-1] if m.swapped else index
+        probing, partners = index[::-1] if m.swapped else index
         place_pairs(
-            m.probed, m.rows, m.partners, m.start, m.other_start, rank, begin.copy(), mine, theirs, newest, oldest
-        )
-        for side, chunk, places in zip((0, 1), (m.chunk, m.other), (mine, theirs), strict=True):
+            m.spans.rows, m.places, m.spans.first, m.spans.count, m.start, m.other_start, rank, begin.copy(), probing,
+            partners, newest, oldest,
+        )  # fmt: skip
+        for side, chunk, places in zip((0, 1), (m.chunk, m.other), (probing, partners), strict=True):
             sides[side ^ m.swapped].append(Placed(chunk, places, begin, begin + count))
     return PairsInOrder(newest, oldest if expires else None, sides, ends[: len(windows)])
 
