@@ -55,7 +55,7 @@ build/kernels: $(STAMP) tools/compile_kernels.py $(wildcard src/muntin/kernels/*
 	@mkdir -p build && touch $@
 
 pytest: $(VENV)/spark.jsa build/kernels ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
-	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-oldest: $(STAMP) build/kernels ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
 	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest tests/spark -m any_spark $(ARGS)

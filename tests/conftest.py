@@ -27,12 +27,14 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", _jvm_options())
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What may run side by side (``--dist loadgroup``): files do, but all tests of the one embedded Spark session stay
-    together, so that one process starts it once. They come first, then those that start processes of their own: the
-    short ones fill up the end."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("spark" if _shares_spark(item) else item.path.name))
-    items.sort(key=lambda item: (not _shares_spark(item), not item.get_closest_marker("spark")))
+    """Files run side by side (``--dist loadfile``), so what the tests of one share is made once. Those of the embedded
+    Spark session come first, then those that start processes of their own, then the experiments, which are one long
+    file: the short ones fill up the end."""
+
+    def later(item: pytest.Item) -> tuple[bool, ...]:
+        return not _shares_spark(item), not item.get_closest_marker("spark"), item.path.parent.name != "research"
+
+    items.sort(key=later)
 
 
 def _shares_spark(item: pytest.Item) -> bool:
