@@ -166,6 +166,7 @@ def test_words_put_into_a_text_are_read(data: st.DataObject) -> None:
     ("text", "token", "message"),
     [
         ("SELECT origin FROM flights [NOW] ORDER BY delay LIMIT 2 PERCENT", "2", "number of rows"),
+        ("SELECT COUNT(*) FROM flights GROUP BY TUMBLE(ts, INTERVAL NOT '5' MINUTE)", "MINUTE", "a length is a number"),
         ("SELECT origin FROM flights [RANGE 2 MONTHS WITH TIES]", "2 MONTHS WITH TIES", "is not a length of time"),
         ("SELECT origin FROM flights [NOW] ORDER BY delay LIMIT 50 PERCENT", "50", "PERCENT"),
         ("SELECT origin FROM flights [NOW] WHERE delay BETWEEN SYMMETRIC 5 AND 1", "delay", "least"),

@@ -99,6 +99,9 @@ def _spec(call: exp.Expr, text: str) -> WindowSpec:
 def length_of(node: exp.Expr, text: str) -> exp.Literal:
     """A length as windows have it: microseconds, or months."""
     try:
+        value = node.this if isinstance(node, exp.Interval) else node
+        if isinstance(value, exp.Not | exp.Neg | exp.BitwiseNot):  # its name is that of what it is applied to
+            raise ValueError(f"a length is a number and a unit, as in INTERVAL '5' MINUTE: not {value.sql()}")
         if isinstance(node, exp.Interval):
             span = parse_span(f"{node.this.name} {node.args.get('unit') or ''}")
         else:
