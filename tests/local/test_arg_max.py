@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 from draws import seeds
-from test_fixed_aggregates import with_nulls
-from test_fixed_queries import STREAMS, answers, draw
+from test_fixed_aggregates import agrees
+from test_fixed_queries import STREAMS
 from test_local_matches import difference
 
 from muntin.core.errors import QueryError, UnsupportedError
@@ -16,7 +14,6 @@ from muntin.dataflow.planner import plan_query
 from muntin.local.runtime import LocalPipeline
 from muntin.optimizer.plan_text import plan_text
 from muntin.plan.catalog import Catalog
-from muntin.plan.windows import QueryOptions
 from muntin.reference import run
 from muntin.verify.arrow import from_table, to_table
 
@@ -42,13 +39,7 @@ QUERIES = {
 @pytest.mark.parametrize("strategy", ["upa", "nt"])
 @seeds(3, 30)
 def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str, seeds: range) -> None:
-    bound = bind(QUERIES[name], CATALOG, QueryOptions(strategy=strategy))
-    query = plan_query(bound)
-    for seed in seeds:
-        rng = Random(f"{name} {seed}")
-        streams = with_nulls(draw(rng), rng)
-        got = sorted(answers(query, streams, rng), key=lambda r: r[0])
-        assert not (problem := difference(run(bound, streams), got)), f"seed {seed}: {problem}"
+    agrees(QUERIES[name], strategy, name, seeds)
 
 
 def shown(call: str, rows: list[tuple[int | None, int | None]], window: str = "UNBOUNDED") -> list[int | None]:

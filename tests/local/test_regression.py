@@ -3,24 +3,18 @@ how they are written."""
 
 from __future__ import annotations
 
-from random import Random
-
 import pyarrow as pa
 import pytest
 from draws import seeds
 from regression_answers import ANSWERS, NAMES, every
-from test_fixed_aggregates import with_nulls
-from test_fixed_queries import STREAMS, answers, draw
-from test_local_matches import difference
+from test_fixed_aggregates import agrees
+from test_fixed_queries import STREAMS
 
 import muntin
 from muntin.core.errors import QueryError, UnsupportedError
 from muntin.cql import bind, to_cql
-from muntin.dataflow.planner import plan_query
 from muntin.optimizer.plan_text import plan_text
 from muntin.plan.catalog import Catalog
-from muntin.plan.windows import QueryOptions
-from muntin.reference import run
 
 CATALOG = Catalog(STREAMS)
 QUERIES = {
@@ -40,13 +34,7 @@ QUERIES = {
 @pytest.mark.parametrize("strategy", ["upa", "nt"])
 @seeds(2, 20)
 def test_the_local_runtime_gives_the_evaluator_s_answer(name: str, strategy: str, seeds: range) -> None:
-    bound = bind(QUERIES[name], CATALOG, QueryOptions(strategy=strategy))
-    query = plan_query(bound)
-    for seed in seeds:
-        rng = Random(f"{name} {seed}")
-        streams = with_nulls(draw(rng), rng)
-        got = sorted(answers(query, streams, rng), key=lambda r: r[0])
-        assert not (problem := difference(run(bound, streams), got)), f"seed {seed}: {problem}"
+    agrees(QUERIES[name], strategy, name, seeds)
 
 
 @pytest.mark.parametrize("case", ANSWERS)

@@ -154,6 +154,18 @@ def draw_wide_case(seed: int) -> WideCase:
     return draw_around(Random(f"wide {seed}"), seed, draw_wide_query)
 
 
+def shaped(shape: Callable[[Random, Draw], Shape]) -> Callable[[Random], WideQuery]:
+    """Draws queries over the sources that ``shape`` draws, of any kind of answer."""
+
+    def query(rng: Random) -> WideQuery:
+        draw = Draw(rng, deep=False)
+        template, order = shape(rng, draw)
+        kind = rng.choice(("Istream", "Dstream", "Rstream", None, None))
+        return WideQuery(template, tuple(draw.sources), kind, order)
+
+    return query
+
+
 def draw_around(rng: Random, seed: int, draw_query: Callable[[Random], WideQuery]) -> WideCase:
     """A case whose query comes from ``draw_query``: streams, tables and options that fit it."""
     unit = rng.choice(list(UNIT_WORDS))

@@ -9,20 +9,14 @@ import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
 from draws import blocks
 from duckdb_wide import wide_answers
-from generate_wide import Draw, Shape, WideCase, WideQuery, draw_around, link
+from generate_wide import Draw, Shape, WideCase, draw_around, link, shaped
 
 COLUMNS = ("v", "v", "k", "s", "x", "m")
 
 
 def draw_arg_case(seed: int) -> WideCase:
     """The case of a seed."""
-    return draw_around(Random(f"arg {seed}"), seed, _query)
-
-
-def _query(rng: Random) -> WideQuery:
-    draw = Draw(rng, deep=False)
-    template, order = _shape(rng, draw)
-    return WideQuery(template, tuple(draw.sources), rng.choice(("Istream", "Dstream", "Rstream", None, None)), order)
+    return draw_around(Random(f"arg {seed}"), seed, shaped(_shape))
 
 
 def _shape(rng: Random, draw: Draw) -> Shape:

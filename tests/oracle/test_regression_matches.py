@@ -8,7 +8,7 @@ import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
 from draws import blocks
 from duckdb_wide import wide_answers
-from generate_wide import Draw, Shape, WideCase, WideQuery, draw_around, link
+from generate_wide import Draw, Shape, WideCase, draw_around, link, shaped
 
 NAMES = ("COVAR_POP", "COVAR_SAMP", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY", "REGR_SXY")
 LINES = ("CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2")
@@ -17,13 +17,7 @@ LINES = ("CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2")
 
 def draw_pairs(seed: int) -> WideCase:
     """The case of a seed."""
-    return draw_around(Random(f"pairs {seed}"), seed, _query)
-
-
-def _query(rng: Random) -> WideQuery:
-    draw = Draw(rng, deep=False)
-    template, order = _shape(rng, draw)
-    return WideQuery(template, tuple(draw.sources), rng.choice(("Istream", "Dstream", "Rstream", None, None)), order)
+    return draw_around(Random(f"pairs {seed}"), seed, shaped(_shape))
 
 
 def _shape(rng: Random, draw: Draw) -> Shape:

@@ -201,5 +201,6 @@ def counted(replay: Replay, structure: str, arg: str) -> Iterator[tuple[pa.Array
         for _ in range(emitted):
             group = next(shown)
             there = np.arange(found.begin[group], found.begin[group + 1])
+            replay.state.looked += len(there)
             there = there[count[there] > 0]
             yield values.take(pa.array(found.row[there])), count[there]

@@ -22,12 +22,10 @@ from muntin.dataflow.codec import CLASS, decode, encode
 from muntin.dataflow.explain.words import words_of
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
-from muntin.dataflow.sharing.row_joins import share_row_joins
-from muntin.dataflow.sharing.row_windows import share_row_windows
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.slices import with_schedule
 from muntin.dataflow.sharing.value_costs import settled_by_cost
-from muntin.dataflow.sharing.window_joins import share_window_joins
+from muntin.dataflow.sharing.windows import share_windows
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
@@ -218,9 +216,7 @@ def take_up(
             plans[name], notes[name] = stored
             settled.add(name)
     stays = {number for number, name in enumerate(plans) if name in settled}
-    shared = share_window_joins(list(plans.values()), places, known or Statistics(), stays, schedule)
-    shared = share_row_joins(shared, places, known or Statistics(), stays)
-    shared = share_row_windows(shared, places, stays)
+    shared = share_windows(list(plans.values()), places, known or Statistics(), stays, schedule)
     plans = {n: with_schedule(p, schedule) for n, p in zip(plans, shared, strict=True)}
     if before is not None:
         for name in plans.keys() - settled:

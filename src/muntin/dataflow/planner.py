@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import QueryPlan
 from muntin.dataflow.lowering.query import lower
-from muntin.dataflow.sharing.row_joins import share_row_joins
-from muntin.dataflow.sharing.row_windows import share_row_windows
 from muntin.dataflow.sharing.value_costs import settled_by_cost
-from muntin.dataflow.sharing.window_joins import share_window_joins
+from muntin.dataflow.sharing.windows import share_windows
 from muntin.optimizer import optimize, settled
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.nodes import BoundQuery
@@ -43,8 +41,7 @@ def plan_queries(queries: Iterable[BoundQuery], schedule: str | None = None) -> 
 def together(plans: Sequence[QueryPlan], places: Places, schedule: str | None = None) -> list[QueryPlan]:
     """Plans of new queries, laid out over the same ``places``, with what they share; see ``plan_queries``."""
     known = Statistics()
-    joined = share_window_joins(plans, places, known, schedule=schedule)
-    return settled_by_cost(share_row_windows(share_row_joins(joined, places, known), places), known)
+    return settled_by_cost(share_windows(plans, places, known, schedule=schedule), known)
 
 
 def plan_as_written(query: BoundQuery, places: Places | None = None, known: Statistics | None = None) -> QueryPlan:

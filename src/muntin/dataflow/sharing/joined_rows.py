@@ -10,7 +10,7 @@ differ.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name
@@ -71,16 +71,6 @@ class JoinedRows:
     def signature(self) -> Hashable:
         """Equal for joins that can be one."""
         return tuple((i.numbered, i.keys) for i in self.inputs), self.domain, self.streams
-
-
-def row_joins_of(plans: Mapping[int, QueryPlan]) -> Iterator[JoinedRows]:
-    """The joins of plans that could be shared, in order."""
-    for number, plan in plans.items():
-        if plan.options.memory is None:  # a bound on what one query holds would bound what others need
-            for i in range(len(plan.vertices)):
-                found = joined_rows(plan, i, number)
-                if found is not None:
-                    yield found
 
 
 def joined_rows(plan: QueryPlan, number: int, of: int = 0) -> JoinedRows | None:

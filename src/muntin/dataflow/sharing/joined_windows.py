@@ -8,8 +8,9 @@ differ.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -102,14 +103,33 @@ def _route_key(route: Route, columns: Sequence[Expr]) -> Hashable:
             return type(route).__name__
 
 
-def joins_of(plans: Mapping[int, QueryPlan]) -> Iterator[JoinedWindows]:
-    """The joins of plans that could be shared, in order."""
-    for number, plan in plans.items():
-        if plan.options.memory is None:  # a bound on what one query holds would bound what others need
-            for i in range(len(plan.vertices)):
-                found = joined_windows(plan, i, number)
-                if found is not None:
-                    yield found
+class Shareable(Protocol):
+    """A join in a plan, under the name ``id``; those of one ``signature`` can be one."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def signature(self) -> Hashable: ...
+
+
+Join = TypeVar("Join", bound=Shareable)
+
+
+def new_joins(
+    plans: Sequence[QueryPlan], settled: Collection[int], known: Callable[[QueryPlan, int, int], Join | None]
+) -> dict[Hashable, list[Join]]:
+    """The joins of plans that could be shared, in order, by signature, but for those of ``settled`` plans and those
+    that such a plan has, too. ``known``: of a plan the vertex of a number as such a join, or None."""
+    running = {v.id for n in settled for v in plans[n].vertices}
+    found: dict[Hashable, list[Join]] = {}
+    for number, plan in enumerate(plans):
+        if number in settled or plan.options.memory is not None:  # what one query may hold would bound what others need
+            continue
+        for join in (known(plan, i, number) for i in range(len(plan.vertices))):
+            if join is not None and join.id not in running:
+                found.setdefault(join.signature, []).append(join)
+    return found
 
 
 def joined_windows(plan: QueryPlan, number: int, of: int = 0) -> JoinedWindows | None:

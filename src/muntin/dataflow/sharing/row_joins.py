@@ -8,14 +8,15 @@ got.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name, vertex_id
-from muntin.dataflow.sharing.joined_rows import JoinedRows, RowsInput, row_joins_of, spread
+from muntin.dataflow.sharing.joined_rows import JoinedRows, RowsInput, joined_rows, spread
+from muntin.dataflow.sharing.joined_windows import new_joins
 from muntin.dataflow.sharing.rewriting import Build, with_vertices
 from muntin.dataflow.sharing.row_join_costs import Flow, alone, shared_cost
 from muntin.dataflow.sharing.shared_join import either, ordered, spreads_of
@@ -36,12 +37,8 @@ def share_row_joins(
     """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
     they are."""
     running = {v.id for n in settled for v in plans[n].vertices}
-    groups: dict[Hashable, list[JoinedRows]] = {}
-    for join in row_joins_of({n: p for n, p in enumerate(plans) if n not in settled}):
-        if join.id not in running:
-            groups.setdefault(join.signature, []).append(join)
     builds: dict[int, dict[int, Build]] = {}
-    for joins in groups.values():
+    for joins in new_joins(plans, settled, joined_rows).values():
         for cluster in _clusters(joins, known):
             shared = merged(cluster)
             if len({j.id for j in cluster}) > 1 and shared.vertices(0)[-1].id not in running:

@@ -27,7 +27,7 @@ from muntin.plan.exprs import Expr
 
 
 @dataclass(frozen=True)
-class CountedRows:
+class RowWindow:
     """A window of rows straight on a stream: vertex number ``vertex`` of plan number ``plan``. ``columns``: over the
     stream's own; ``key``: equal for those that can share."""
 
@@ -43,7 +43,7 @@ class CountedRows:
     key: Hashable
 
 
-def counted_rows(plan: QueryPlan, number: int, of: int) -> CountedRows | None:
+def row_window(plan: QueryPlan, number: int, of: int) -> RowWindow | None:
     """The vertex as a window that could be shared; None where it is none."""
     v = plan.vertices[number]
     if not isinstance(v.op, RowsWindow) or v.op.by_value or v.inputs[0].route != HERE:
@@ -64,7 +64,7 @@ def counted_rows(plan: QueryPlan, number: int, of: int) -> CountedRows | None:
         source.op.stream.name, source.op.keep, window.op, by, order, v.op.slide, route, domain, window.streams,
         v.streams,
     )  # fmt: skip
-    return CountedRows(of, number, v.id, v.op, source, window, columns, sent.route, domain, key)
+    return RowWindow(of, number, v.id, v.op, source, window, columns, sent.route, domain, key)
 
 
 def share_row_windows(
@@ -73,8 +73,8 @@ def share_row_windows(
     """The plans with windows of rows shared. ``settled``: numbers of plans that stay as they are, whose shared windows
     others may read."""
     running = {v.id for n in settled for v in plans[n].vertices}
-    groups: dict[Hashable, list[CountedRows]] = {}
-    hosts: dict[Hashable, list[CountedRows]] = {}
+    groups: dict[Hashable, list[RowWindow]] = {}
+    hosts: dict[Hashable, list[RowWindow]] = {}
     for found in _all(plans):
         if found.plan in settled and isinstance(found.op, SharedRows):
             hosts.setdefault(found.key, []).append(found)
@@ -88,10 +88,10 @@ def share_row_windows(
     return [made.get(n) or plan for n, plan in enumerate(plans)]
 
 
-def _all(plans: Sequence[QueryPlan]) -> Iterator[CountedRows]:
+def _all(plans: Sequence[QueryPlan]) -> Iterator[RowWindow]:
     for n, plan in enumerate(plans):
         for i in range(len(plan.vertices)):
-            found = counted_rows(plan, i, n)
+            found = row_window(plan, i, n)
             if found is not None:
                 yield found
 
@@ -102,10 +102,10 @@ class _Host:
 
     counts: tuple[int, ...]
     columns: tuple[Expr, ...]
-    pattern: CountedRows
+    pattern: RowWindow
 
 
-def _hosted(own: Sequence[CountedRows], there: Sequence[CountedRows]) -> list[tuple[CountedRows, _Host]]:
+def _hosted(own: Sequence[RowWindow], there: Sequence[RowWindow]) -> list[tuple[RowWindow, _Host]]:
     """Windows that share, each with what it reads: one that runs already, else one of all that are new."""
     found, rest = [], []
     for member in own:
@@ -122,11 +122,11 @@ def _hosted(own: Sequence[CountedRows], there: Sequence[CountedRows]) -> list[tu
     return [*found, *((m, host) for m in rest)]
 
 
-def _counts(host: CountedRows) -> tuple[int, ...]:
+def _counts(host: RowWindow) -> tuple[int, ...]:
     return host.op.counts if isinstance(host.op, SharedRows) else (host.op.count,)
 
 
-def _build(plan: QueryPlan, member: CountedRows, host: _Host, places: Places) -> Build:
+def _build(plan: QueryPlan, member: RowWindow, host: _Host, places: Places) -> Build:
     v = plan.vertices[member.vertex]
 
     def build(first: int) -> list[Vertex]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, vertex_id
 from muntin.dataflow.sharing.join_costs import JoinFlow, flow_alone, flow_shared, joining_cost
-from muntin.dataflow.sharing.joined_windows import JoinedWindows, domain_of, joined_windows, joins_of
+from muntin.dataflow.sharing.joined_windows import JoinedWindows, domain_of, joined_windows, new_joins
 from muntin.dataflow.sharing.rewriting import Build, with_vertices
 from muntin.dataflow.sharing.shared_join import (
     SharedJoin,
@@ -40,15 +40,9 @@ def share_window_joins(
     """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
     they are, whose shared joins others may read. ``schedule``: policy by which new shared joins are done slice by slice
     (None: whole)."""
-    old = {n: p for n, p in enumerate(plans) if n in settled}
-    running = {v.id for p in old.values() for v in p.vertices}
-    fresh = [j for j in joins_of({n: p for n, p in enumerate(plans) if n not in settled}) if j.id not in running]
-    groups: dict[Hashable, list[JoinedWindows]] = {}
-    for join in fresh:
-        groups.setdefault(join.signature, []).append(join)
-    hosts = _hosts(old)
+    hosts = _hosts([plans[n] for n in sorted(settled)])
     chosen: dict[int, list[tuple[JoinedWindows, SharedJoin]]] = {}
-    for signature, joins in groups.items():
+    for signature, joins in new_joins(plans, settled, joined_windows).items():
         for cluster in _clusters(joins, hosts.get(signature, []), known):
             shared = cluster.join
             if schedule is not None and not cluster.host:
@@ -58,10 +52,10 @@ def share_window_joins(
     return _rewritten(plans, chosen, places)
 
 
-def _hosts(plans: Mapping[int, QueryPlan]) -> dict[Hashable, list[SharedJoin]]:
+def _hosts(plans: Sequence[QueryPlan]) -> dict[Hashable, list[SharedJoin]]:
     """The shared joins that run, by signature."""
     found: dict[Hashable, dict[str, SharedJoin]] = {}
-    for plan in plans.values():
+    for plan in plans:
         for v in plan.vertices:
             join = joined_windows(plan, v.inputs[0].vertex) if isinstance(v.op, Narrow) else None
             if join is not None:
