@@ -198,6 +198,35 @@ def _compared(old, a, new, b):  # type: ignore[no-untyped-def]
     return d
 
 
+@kernel(nb.int64(MI64, nb.int64, MI64, nb.int64, nb.int64, MI64, nb.int64), cache=True)
+def _differences(old, kinds, fresh, new_kinds, instant, changes, used):  # type: ignore[no-untyped-def]
+    """What is shown no more (-1) and what is shown newly (+1), entry by entry, behind the ``used`` first ones of
+    ``changes``; how many there are then."""
+    a, b = 0, 0
+    while a < kinds or b < new_kinds:
+        c = 1 if a >= kinds else -1 if b >= new_kinds else _compared(old, a, fresh, b)
+        d = 0
+        place, number, rank, dense = 0, 0, 0, 0
+        if c <= 0:
+            at = a * _WIDTH
+            place, number, rank, dense = old[at + 1], old[at + 2], old[at + 3], old[at + 4]
+            d -= old[at + 5]
+            a += 1
+        if c >= 0:
+            at = b * _WIDTH
+            place, number, rank, dense = fresh[at + 1], fresh[at + 2], fresh[at + 3], fresh[at + 4]
+            d += fresh[at + 5]
+            b += 1
+        sign = 1 if d > 0 else -1
+        while d != 0:
+            at = used * _WIDTH
+            changes[at], changes[at + 1], changes[at + 2] = instant, place, number
+            changes[at + 3], changes[at + 4], changes[at + 5] = rank, dense, sign
+            used += 1
+            d -= sign
+    return used
+
+
 @kernel(nb.void(I64, I64, I64, I64, I64, I64, I64, I64, MI64, MI64, MI64, MI64, MI64, MI64, MI64), cache=True)
 def _first_places(  # type: ignore[no-untyped-def]
     ev_begin, ev_place, ev_sign, ev_instant, begin, count, tie, wanted, tree, live, group, old, fresh, changes, stand
@@ -239,28 +268,7 @@ def _first_places(  # type: ignore[no-untyped-def]
         full = (used + need) * _WIDTH > len(changes)
         if full:
             continue
-        a, b = 0, 0
-        while a < kinds or b < new_kinds:
-            c = 1 if a >= kinds else -1 if b >= new_kinds else _compared(old, a, fresh, b)
-            d = 0
-            place, number, rank, dense = 0, 0, 0, 0
-            if c <= 0:
-                at = a * _WIDTH
-                place, number, rank, dense = old[at + 1], old[at + 2], old[at + 3], old[at + 4]
-                d -= old[at + 5]
-                a += 1
-            if c >= 0:
-                at = b * _WIDTH
-                place, number, rank, dense = fresh[at + 1], fresh[at + 2], fresh[at + 3], fresh[at + 4]
-                d += fresh[at + 5]
-                b += 1
-            sign = 1 if d > 0 else -1
-            while d != 0:
-                at = used * _WIDTH
-                changes[at], changes[at + 1], changes[at + 2] = ev_instant[i - 1], place, number
-                changes[at + 3], changes[at + 4], changes[at + 5] = rank, dense, sign
-                used += 1
-                d -= sign
+        used = _differences(old, kinds, fresh, new_kinds, ev_instant[i - 1], changes, used)
         for a in range(new_kinds * _WIDTH):
             old[a] = fresh[a]
         kinds = new_kinds
