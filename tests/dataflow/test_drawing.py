@@ -76,6 +76,6 @@ def test_lengths_in_words() -> None:
     words = {
         262_500 * MILLISECOND: "4 minutes 22.5 seconds", HOUR: "1 hour", 2 * HOUR + 30 * MINUTE: "2 hours 30 minutes",
         1500 * MILLISECOND: "1.5 seconds", 250 * MILLISECOND: "250 milliseconds", 8 * DAY: "8 days", SECOND: "1 second",
-        Months(12): "1 year", 7: "7 microseconds",
+        Months(12): "1 year", 7: "7 microseconds", 937_500: "937.5 milliseconds",
     }  # fmt: skip
     assert {span: span_words(span) for span in words} == words

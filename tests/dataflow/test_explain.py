@@ -28,7 +28,7 @@ from muntin.dataflow.explain import FORMS, asked, explain, explain_as, explain_g
 from muntin.dataflow.explain.patterns import patterns_of
 from muntin.dataflow.explain.svg import QUERIES
 from muntin.dataflow.graph import Graph, QueryPlan
-from muntin.dataflow.planner import plan_query
+from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.routes import Here
 from muntin.engine.meter import Meter
 from muntin.local.analyze import analyze
@@ -178,6 +178,23 @@ def test_several_queries_show_what_they_share() -> None:
     drawn = explain_graph("svg", graph, ["one", "two", "pairs"])
     assert "works for pairs" in drawn and "k, v, ts, op" in drawn
     assert drawn.count(f'fill="{QUERIES[0]}"') == 1 + 3 and drawn.count(f'fill="{QUERIES[2]}"') > 4
+
+
+def test_twelve_queries_have_colours_of_their_own_and_a_legend_of_few_lines() -> None:
+    window = "a [RANGE {0} MINUTES SLIDE 1 MINUTE]"
+    texts = [f"SELECT k, MAX(v) AS m FROM {window.format(n)} WHERE v > {n} GROUP BY k" for n in range(2, 14)]
+    graph, names = Graph.of([planned(t)[1] for t in texts]), [f"query {i}" for i in range(12)]
+    root = ET.fromstring(explain_graph("svg", graph, names))
+    space = "{http://www.w3.org/2000/svg}"
+    stripes = {r.get("fill") for r in root.iter(f"{space}rect") if r.get("height") == "6"}
+    assert len(stripes) == 12
+    keys = [t for t in root.iter(f"{space}text") if (t.text or "").startswith("works for query")]
+    assert len(keys) == 12 and len({t.get("y") for t in keys}) < 6
+    assert len({(t.get("x"), t.get("y")) for t in keys}) == 12
+    drawn = [x.get("class") or x.tag for x in root.iter() if x.get("class") == "arrow" or x.get("paint-order")]
+    assert drawn.index(f"{space}text") > len(drawn) - 1 - drawn[::-1].index("arrow"), "no arrow crosses a label out"
+    lines = [t.text or "" for t in root.iter(f"{space}text")]
+    assert not [line for line in lines if line.startswith(("MINUTE", "SECOND", "minute", "second"))]
 
 
 def test_an_unknown_form_is_told() -> None:
@@ -334,6 +351,17 @@ def test_columns_that_binding_numbers_are_told_by_what_they_are() -> None:
     semi = explain(*planned(f"SELECT x.v FROM a x [RANGE 9 SECONDS] WHERE x.k IN ({inner})"))
     joined = next(line for line in semi.splitlines() if " join of 2 windows" in line)
     assert "x.k" in joined and "__" not in joined and "by (__" not in semi
+    first = explain(*planned(f"SELECT k FROM {window} GROUP BY k ORDER BY COUNT(*) DESC LIMIT 3"))
+    assert "first 3 rows by count(*) desc" in first
+
+
+def test_what_reads_a_shared_join_tells_columns_by_their_names() -> None:
+    length = "SELECT x.k, y.v FROM a x [RANGE {0} SECONDS], a y [RANGE {0} SECONDS] WHERE x.k = y.k"
+    grouped = "SELECT x.v, COUNT(*) AS n FROM a x [RANGE 9 SECONDS], a y [RANGE 9 SECONDS] WHERE x.k = y.k GROUP BY x.v"
+    texts = [length.format(9), length.format(8), grouped]
+    graph = Graph.of(plan_queries([bind(t, CATALOG, QueryOptions()) for t in texts]))
+    told = explain_graph("text", graph, ["long", "short", "counts"])
+    assert "narrow to" in told and "aggregate count(*) by x.v" in told and "by (x.v)" in told
 
 
 def test_text_has_durations_and_times_in_words_and_json_has_spark_sql() -> None:

@@ -185,7 +185,7 @@ def test_the_join_has_the_state_of_the_longest_and_explain_says_what_is_spared()
         sizes.append(sum(states[joins[0]].size() for states in pipeline.states))
     assert sizes[0] <= 1.5 * sizes[1]  # it keeps event times beside
     text = explain_graph("text", Graph.of(plans), [f"q{n}" for n in lengths])
-    assert "one join in place of 5, for q20, q11, q7, q3, q2: it keeps 20 SECONDS of rows instead of 43 SECONDS" in text
+    assert "one join in place of 5, for q20, q11, q7, q3, q2: it keeps 20 seconds of rows instead of 43 seconds" in text
 
 
 def test_a_new_query_reads_the_join_that_runs_with_full_windows() -> None:

@@ -41,6 +41,12 @@ def instant(value: datetime) -> str:
     return text.rstrip("0") if "." in text else text
 
 
+def counted(number: int, word: str) -> str:
+    """``1 batch``, ``12,000 rows``."""
+    many = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{'' if number == 1 else many}"
+
+
 def plain(value: Any) -> Any:
     """A value that JSON has no form for, as text (bytes in hexadecimal)."""
     match value:

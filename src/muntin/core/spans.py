@@ -28,11 +28,11 @@ def span_text(span: Span) -> str:
 
 def span_words(span: Span) -> str:
     """The length in words, in two units at most: ``1 year``, ``11 minutes 15 seconds``, ``4 minutes 22.5 seconds``."""
-    if isinstance(span, Months) or span < SECOND:
+    if isinstance(span, Months) or span <= 0:
         return span_text(span).lower()
     size, word = next((s, w) for s, w in _UNITS[1:] if span >= s)
     count, rest = divmod(span, size)
-    if size == SECOND or not rest:
+    if size <= SECOND or not rest:
         return _counted(span / size, word)
     below = dict(_UNITS[1:])
     small = {DAY: HOUR, HOUR: MINUTE, MINUTE: SECOND}[size]

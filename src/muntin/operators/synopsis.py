@@ -21,7 +21,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, forever
-from muntin.core.spans import span_text
+from muntin.core.shown import counted
+from muntin.core.spans import span_words
 from muntin.core.time import FOREVER, MICROSECOND, USABLE
 from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
@@ -132,14 +133,15 @@ class Synopsis(Described):
         made = ", ".join(agg_text(a, show) for a in self.aggs)
         by = ", ".join(show.column(f"c{i}") for i in range(len(self.groups))) or "nothing"
         return (
-            f"synopsis of panes of {span_text(self.grid)} by {by} for {len(self.windows)} sliding aggregates "
-            f"({len(set(self._shapes))} windows, {len(self.predicates)} predicates): {made}"
+            f"synopsis of panes of {span_words(self.grid)} by {by} for "
+            f"{counted(len(self.windows), 'sliding aggregate')} ({counted(len(set(self._shapes)), 'window')}, "
+            f"{counted(len(self.predicates), 'predicate')}): {made}"
         )
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
         parts = [words_of(show.column(a.column), p) for a in self.arguments for p in a.parts if is_of_values(p)]
         counts = "".join(f", {p}" for p in parts)
-        return f"partials by pane, group and predicates fulfilled{counts}, for {span_text(self.longest)}"
+        return f"partials by pane, group and predicates fulfilled{counts}, for {span_words(self.longest)}"
 
     @property
     def _shapes(self) -> list[tuple[int, int, int]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 
-from muntin.core.shown import html_table, text_table
+from muntin.core.shown import counted, html_table, text_table
 from muntin.core.time import instant_text
 from muntin.dataflow.durable import Since
 from muntin.dataflow.graph import Graph
@@ -65,22 +65,17 @@ def _cells(row: QueryRow) -> tuple[str, ...]:
         row.name, shown, f"batch {row.since.batch}{lacking}",
         "-" if row.lag is None else f"{row.lag / 1e6:,.1f} s",
         "-" if row.watermark is None else instant_text(row.watermark),
-        f"{row.late:,}", f"{row.state_rows:,}", "-" if row.lateness is None else _counted(row.lateness, "period"),
-        _counted(row.waited, "batch"), "all" if row.answered >= 1 else f"{row.answered:.1%}",
+        f"{row.late:,}", f"{row.state_rows:,}", "-" if row.lateness is None else counted(row.lateness, "period"),
+        counted(row.waited, "batch"), "all" if row.answered >= 1 else f"{row.answered:.1%}",
         ", ".join(row.shares_with) or "-",
     )  # fmt: skip
-
-
-def _counted(number: int, word: str) -> str:
-    many = "es" if word.endswith("ch") else "s"
-    return f"{number:,} {word}{'' if number == 1 else many}"
 
 
 def run_html(active: bool, exception: BaseException | None, m: RunMetrics | None, queries: QueryList) -> str:
     """A run in a notebook: what it has counted so far, what ended it, its queries."""
     state = "runs" if active else "ended" if exception is None else f"failed: {exception}"
     so_far = "no batch yet" if m is None else (
-        f"{_counted(m.batches, 'batch')}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
+        f"{counted(m.batches, 'batch')}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
         f"{m.bad:,} bad, {m.shed:,} not admitted; {m.state_rows:,} rows of state"
     )
     return f"<p><b>Run</b> ({escape(state)}): {escape(so_far)}</p>{queries._repr_html_()}"

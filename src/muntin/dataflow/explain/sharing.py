@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muntin.core.spans import span_text
+from muntin.core.spans import exact_words
 from muntin.dataflow.graph import Graph
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.narrow import Narrow
@@ -30,7 +30,7 @@ def sharing_note(graph: Graph, number: int, queries: Sequence[str]) -> str:
     if len(narrowed) == 1:
         return _alone(whose)
     rows = " and ".join(
-        f"{span_text(own)} of rows instead of {span_text(sum(x))}"
+        f"{exact_words(own)} of rows instead of {exact_words(sum(x))}"
         for own, x in zip(held, zip(*apart, strict=True), strict=True)
     )
     return f"one join in place of {len(narrowed)}, for {whose}: it keeps {rows}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,11 @@ WORDS = {
     "WK": "weak: when rows leave is known as they come",
     "STR": "strict: negative tuples take rows away",
 }
-QUERIES = ("#7048e8", "#15aabf", "#f783ac", "#ffd43b", "#8d6e63", "#a9e34b", "#b197fc", "#868e96")
-"""Colours of queries, where there are several: none of those of patterns."""
+QUERIES = (
+    "#7048e8", "#15aabf", "#f783ac", "#ffd43b", "#8d6e63", "#a9e34b", "#b197fc", "#868e96",
+    "#243b6b", "#63e6be", "#cc5de8", "#7c7a1e", "#99c9ff", "#7b1e4b", "#ffc9a3", "#0b5563",
+)  # fmt: skip
+"""Colours of queries, where there are several: none of those of patterns. After the last the first comes again."""
 
 _DIM, _INK = "#5c636a", "#212529"
 
@@ -44,10 +48,10 @@ def to_svg(record: GraphRecord, live: bool = False) -> str:
     box and arrow says of which vertex it is (``data-vertex``)."""
     lines = {v.number: _lines(v, live) for v in record.vertices}
     place = placed(_nodes(record, lines), _edges(record), _label_widths(record))
-    legend = [*_patterns(record), *_queries(record)]
-    width = max(place.width, *(_legend_width(x) for x in legend)) + 2 * EDGE + 2 * PAD
+    legend = _legend(record, place.width)
+    width = max(place.width, sum(map(_width, legend))) + 2 * EDGE + 2 * PAD
     below = HEAD + EDGE + place.height + 2 * PAD
-    height = below + len(legend) * (LINE + 3) + EDGE
+    height = below + max(map(len, legend)) * (LINE + 3) + EDGE
     body = [
         *_levels(record, place),
         *(x for v in record.vertices for x in _box(record, v, place.boxes[v.number], lines[v.number], live)),
@@ -60,7 +64,7 @@ def to_svg(record: GraphRecord, live: bool = False) -> str:
         "<defs>", *(_head(name, color) for name, color in COLORS.items()), "</defs>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<g transform="translate({EDGE + PAD},{HEAD + EDGE})">', *body, "</g>",
-        *(x for i, key in enumerate(legend) for x in key.drawn(EDGE + PAD, below + i * (LINE + 3) + LINE)),
+        *_drawn(legend, EDGE + PAD, below + LINE),
         "</svg>", "",
     ])  # fmt: skip
 
@@ -116,8 +120,11 @@ def _lines(v: VertexRecord, live: bool) -> list[_Line]:
     return [*found, _Line("", _DIM, live=True)] if live else found
 
 
+_UNIT = re.compile(r"(?<=\d) (?=(?:week|day|hour|minute|second|millisecond|microsecond)s?\b)", re.IGNORECASE)
+
+
 def _wrapped(text: str, width: int = CHARACTERS) -> list[str]:
-    lines = textwrap.wrap(text, width)
+    lines = textwrap.wrap(_UNIT.sub("\N{NO-BREAK SPACE}", text), width)  # "5 seconds" stands in one line
     return lines if len(lines) <= 6 else [*lines[:5], f"{lines[5][: width - 3]}..."]
 
 
@@ -138,7 +145,8 @@ def _levels(record: GraphRecord, place: Placed) -> Iterator[str]:
 def _box(record: GraphRecord, v: VertexRecord, at: Place, lines: Sequence[_Line], live: bool) -> Iterator[str]:
     several = len(record.results) > 1
     yield f'<g class="vertex" data-vertex="{v.id}">'
-    yield f"<title>{escape(f'#{v.number} {v.id} {v.operator}: {v.text}')}</title>"
+    whose = f"; works for {', '.join(v.queries)}" if several else ""
+    yield f"<title>{escape(f'#{v.number} {v.id} {v.operator}: {v.text}{whose}')}</title>"
     yield (
         f'<rect class="box" x="{at.x}" y="{at.y}" width="{COLUMN}" height="{at.height}" '
         f'rx="{14 if v.level < 0 else 4}" fill="white" stroke="{COLORS[v.pattern.name]}" stroke-width="1.4"/>'
@@ -180,14 +188,12 @@ def _result(record: GraphRecord, number: int, at: Place) -> Iterator[str]:
 
 
 def _arrows(record: GraphRecord, place: Placed) -> Iterator[str]:
-    taken = [(v.id, t) for v in record.vertices for t in v.takes]
-    for (id, t), arrow in zip(taken, place.arrows, strict=False):
-        yield _path(arrow, t.pattern, t.exchange, f' data-vertex="{id}"')
-        yield _label(arrow, t)
-    for r, arrow in zip(record.results, place.arrows[len(taken) :], strict=True):
-        pattern = record.vertices[r.vertex].pattern
-        yield _path(arrow, pattern, False)
-        yield _label(arrow, Taken(r.vertex, "", False, pattern))
+    """All arrows, then all labels: none is crossed out by an arrow."""
+    taken = [(t, f' data-vertex="{v.id}"') for v in record.vertices for t in v.takes]
+    shown = [(Taken(r.vertex, "", False, record.vertices[r.vertex].pattern), "") for r in record.results]
+    arrows = list(zip(place.arrows, [*taken, *shown], strict=True))
+    yield from (_path(arrow, t.pattern, t.exchange, data) for arrow, (t, data) in arrows)
+    yield from (_label(arrow, t) for arrow, (t, _) in arrows)
 
 
 def _path(arrow: Arrow, pattern: Pattern, dashed: bool, data: str = "") -> str:
@@ -240,8 +246,28 @@ class _Key:
         yield _text(x + 44, y, self.text, _DIM)
 
 
-def _legend_width(key: _Key) -> int:
-    return 44 + round(len(key.text) * 6.2)
+_Column = list[_Key]
+
+
+def _legend(record: GraphRecord, width: int) -> list[_Column]:
+    """Patterns in the first column, then queries: in as few lines as the patterns need, or as fit into the width."""
+    patterns, queries = list(_patterns(record)), list(_queries(record))
+    for lines in range(max(len(patterns), 4), len(queries)):
+        found = [patterns, *(queries[i : i + lines] for i in range(0, len(queries), lines))]
+        if sum(map(_width, found)) <= width:
+            return found
+    return [patterns, queries] if queries else [patterns]
+
+
+def _width(column: _Column) -> int:
+    return 44 + PAD + max(round(len(key.text) * 6.2) for key in column)
+
+
+def _drawn(legend: Sequence[_Column], x: int, y: int) -> Iterator[str]:
+    for column in legend:
+        for i, key in enumerate(column):
+            yield from key.drawn(x, y + i * (LINE + 3))
+        x += _width(column)
 
 
 def _patterns(record: GraphRecord) -> Iterator[_Key]:

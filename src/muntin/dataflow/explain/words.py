@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from muntin.dataflow.graph import Graph
@@ -11,10 +11,11 @@ from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.compute import Compute
 from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.joins.join_graph import GraphJoin
+from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.operator import Show
 from muntin.operators.source import Source
-from muntin.optimizer.plan_text import spark_text
+from muntin.optimizer.plan_text import agg_text, spark_text
 from muntin.plan.exprs import Expr
 
 Render = Callable[[Expr], str]
@@ -23,7 +24,7 @@ Render = Callable[[Expr], str]
 _PREFIX = re.compile(r"\s*EXPLAIN\b(\s+ANALYZE\b)?", re.IGNORECASE)
 
 
-_NUMBERED = re.compile(r"g\d+|__x\d+|__match\d+")
+_NUMBERED = re.compile(r"[ag]\d+|__x\d+|__match\d+")
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,26 @@ def input_names(graph: Graph, number: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _spelled(graph: Graph, number: int) -> tuple[str, ...]:
-    """The columns that a vertex gives; one that binding named by number (a group, an aggregate's argument) by what it
-    is, where the vertex computes it."""
+    """The columns that a vertex gives; one that binding named by number (a group, an aggregate, its argument) by
+    what it is, where the vertex computes it."""
     vertex = graph.vertices[number]
     match vertex.op:
-        case Compute(columns=tuple(made)) | Source(columns=made) | GroupAggregate(groups=made):
+        case Compute(columns=tuple(made)) | Source(columns=made):
             show = show_of(graph, number)
-            told = [show(e) for _, e in made] + list(vertex.names[len(made) :])
-            return tuple(t if _NUMBERED.fullmatch(n) else n for n, t in zip(vertex.names, told, strict=True))
+            return _told(vertex.names, [show(e) for _, e in made])
+        case GroupAggregate(groups=groups, aggs=aggs):
+            show = show_of(graph, number)
+            made = [*(show(e) for _, e in groups), *(agg_text(a, show) for _, a in aggs)]
+            return _told(vertex.names, [*made, *vertex.names[len(made) :]])
+        case Narrow(columns=taken):
+            return _told(vertex.names, show_of(graph, number).columns(taken))
         case _ if len(vertex.inputs) == 1 and vertex.names == graph.vertices[vertex.inputs[0].vertex].names:
             return _spelled(graph, vertex.inputs[0].vertex)
     return vertex.names
+
+
+def _told(names: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
+    return tuple(t if _NUMBERED.fullmatch(n) else n for n, t in zip(names, told, strict=True))
 
 
 def input_title(names: tuple[str, ...], vertex: int) -> str:

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from muntin.aggregates.approximate import sketch_of
 from muntin.aggregates.registry import described
-from muntin.core.spans import span_text
+from muntin.core.shown import counted
+from muntin.core.spans import span_text, span_words
 from muntin.core.time import DAY
 from muntin.core.zones import zone
 from muntin.dataflow.graph import Early, Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
@@ -261,12 +262,13 @@ class _Made:
 
     def words(self, graph: Graph) -> str:
         """What is spared."""
-        count, rows = len(self.own), span_text(max(c.length for c in self.own))
+        count, rows = len(self.own), span_words(max(c.length for c in self.own))
         if count == 1:
-            return f"sketches of panes of {span_text(self.grid)} instead of the values in its window ({rows})"
+            return f"sketches of panes of {span_words(self.grid)} instead of the values in its window ({rows})"
         return (
-            f"one synopsis of panes of {span_text(self.grid)} for {count} sliding aggregates with "
-            f"{len({(c.length, c.slide) for c in self.own})} windows and {len(self.op.predicates)} predicates: "
+            f"one synopsis of panes of {span_words(self.grid)} for {count} sliding aggregates with "
+            f"{counted(len({(c.length, c.slide) for c in self.own}), 'window')} and "
+            f"{counted(len(self.op.predicates), 'predicate')}: "
             f"1 pass over the stream instead of {count}, state of the longest window ({rows}) alone"
         )
 
