@@ -87,6 +87,28 @@ def test_frames_of_other_libraries_come_through_arrow() -> None:
     assert totals(muntin.query(SUM, e=words)) == WANTED
 
 
+class SparkFrame:
+    """What a DataFrame of Spark Connect has."""
+
+    __module__ = "pyspark.sql.connect.dataframe"
+
+    def __init__(self, table: pa.Table, streaming: bool = False) -> None:
+        self.table, self.isStreaming = table, streaming
+
+    def toArrow(self) -> pa.Table:
+        return self.table
+
+
+def test_frames_of_spark_are_collected() -> None:
+    rows = events(SECONDS, "us")
+    assert totals(muntin.query(SUM, e=SparkFrame(rows))) == WANTED
+    with pytest.raises(ConfigError, match=r"stream 'e': this DataFrame is streaming; muntin.Session\(spark\)"):
+        muntin.query(SUM, e=SparkFrame(rows, streaming=True))
+    column = type("Column", (), {"__module__": "pyspark.sql.column"})()
+    with pytest.raises(ConfigError, match="stream 'e': Column of Spark is no input; give a DataFrame"):
+        muntin.query(SUM, e=column)
+
+
 @pytest.mark.parametrize("batch", [3, 64, 1 << 18])
 def test_disorder_and_the_size_of_steps_change_nothing(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two streams, one of which ends early and begins late; shuffled, in order, and in runs that overlap."""

@@ -1,7 +1,8 @@
 """What a user gives as a stream or a table, as Arrow columns: frames, rows, files. Needs neither Spark nor a JVM.
 
 Anything with Arrow's stream interface (``__arrow_c_stream__``: Arrow, Polars, DuckDB, ...) is taken as it is. A pandas
-frame keeps an index that has a name or is one of times, as a column.
+frame keeps an index that has a name or is one of times, as a column. A batch DataFrame of Spark's is collected, one of
+Spark Connect too.
 """
 
 from __future__ import annotations
@@ -98,6 +99,8 @@ def _as_table(given: Any, owner: str) -> pa.Table:
                 return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
             case _ if polars is not None and isinstance(given, polars.LazyFrame):
                 raise ConfigError(f"{owner}: this Polars frame is lazy; give frame.collect()")
+            case _ if any(kind.__module__.startswith("pyspark.sql.") for kind in type(given).__mro__):
+                return _of_spark(given, owner)
             case _ if hasattr(given, "__arrow_c_stream__"):
                 return pa.table(given)
     except (pa.ArrowException, TypeError, ValueError) as e:
@@ -105,9 +108,22 @@ def _as_table(given: Any, owner: str) -> pa.Table:
     if isinstance(given, list) and not given:
         raise ConfigError(f"{owner}: an empty list has no columns; give an Arrow table with a schema")
     raise ConfigError(
-        f"{owner}: {type(given).__name__} is no input; give an Arrow table, a pandas or Polars frame, a list of dicts, "
-        "or the path of Parquet, CSV or JSON files"
+        f"{owner}: {type(given).__name__} is no input; give an Arrow table, a pandas, Polars or Spark frame, a list of "
+        "dicts, or the path of Parquet, CSV or JSON files"
     )
+
+
+def _of_spark(frame: Any, owner: str) -> pa.Table:
+    """A DataFrame of Spark's, classic or of Spark Connect: its rows come into this process."""
+    if not hasattr(frame, "toArrow"):
+        raise ConfigError(f"{owner}: {type(frame).__name__} of Spark is no input; give a DataFrame")
+    if frame.isStreaming:
+        raise ConfigError(
+            f"{owner}: this DataFrame is streaming; muntin.Session(spark) answers live streams, muntin.query what "
+            "batch DataFrames hold"
+        )
+    table: pa.Table = frame.toArrow()
+    return table
 
 
 def _of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

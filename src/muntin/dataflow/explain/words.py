@@ -81,8 +81,8 @@ def _spelled(graph: Graph, number: int) -> tuple[str, ...]:
             return _told(vertex.names, [show(e) for _, e in made])
         case GroupAggregate(groups=groups, aggs=aggs):
             show = show_of(graph, number)
-            made = [*(show(e) for _, e in groups), *(agg_text(a, show) for _, a in aggs)]
-            return _told(vertex.names, [*made, *vertex.names[len(made) :]])
+            told = [*(show(e) for _, e in groups), *(agg_text(a, show) for _, a in aggs)]
+            return _told(vertex.names, [*told, *vertex.names[len(told) :]])
         case Narrow(columns=taken):
             return _told(vertex.names, show_of(graph, number).columns(taken))
         case _ if len(vertex.inputs) == 1 and vertex.names == graph.vertices[vertex.inputs[0].vertex].names:
