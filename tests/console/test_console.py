@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from muntin.console.server import Console, serve
 from muntin.console.service import Service
 from muntin.console.watch import Watch
 from muntin.core.errors import ConfigError, StoreError
+from muntin.dataflow.explain.svg import QUERIES
 
 
 @pytest.fixture
@@ -189,3 +191,9 @@ def test_prometheus_reads_it(console: Console, run: FakeRun) -> None:
     joins = [s for s in families["muntin_vertex_rows_in"].samples if s.labels["operator"] == "WindowJoin"]
     assert joins and all(s.value > 0 for s in joins)
     assert families["muntin_query_lag_seconds"].type == "gauge" and families["muntin_batches"].samples[0].value == 2
+
+
+def test_queries_have_the_colours_of_the_drawing() -> None:
+    page = resources.files("muntin.console").joinpath("page/plot.js").read_text()
+    listed = page[page.index("COLORS = [") : page.index("];")]
+    assert tuple(re.findall(r"#[0-9a-f]{6}", listed)) == QUERIES

@@ -17,6 +17,7 @@ from fake_run import FakeRun
 
 from muntin.console.server import Console, serve
 from muntin.console.service import Service
+from muntin.console.watch import Totals
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")]
 
@@ -76,6 +77,10 @@ def test_the_page_shows_the_run(
     assert [word for word in told if word not in words] == []
     assert browser.ask("[...document.querySelectorAll('text.live')].every((t) => t.textContent.includes('/s'))")
     assert browser.ask("document.querySelectorAll('#charts path').length") == 1 + 3 + 3 + 1
+    labels = browser.ask("[...document.querySelectorAll('#charts .chart:nth-child(3) text')].map((t) => t.textContent)")
+    assert labels[:2] == ["0 s", "5 s"] and "14:18" in labels[-1], "time is UTC, as at the top of the page"
+    marks = browser.ask("[...document.querySelectorAll('.mark')].map((m) => m.style.background)")
+    assert len(marks) == len(set(marks)) == 3
     assert browser.ask("document.querySelectorAll('#plot path').length") == 3
     assert not browser.ask("document.querySelectorAll('main script').length"), "names of queries are text"
     looked = os.environ.get("MUNTIN_SCREENSHOTS")
@@ -83,6 +88,23 @@ def test_the_page_shows_the_run(
     browser.shot(shot)
     assert shot.stat().st_size > 50_000
     assert not browser.errors
+
+
+def test_a_pause_breaks_lines_and_what_is_not_known_has_no_unit(
+    console: Console, run: FakeRun, clock: Clock, browser: Browser
+) -> None:
+    run.__init__(run.texts)  # type: ignore[misc]
+    run.seen = console.service.seen
+    console.service.watch.totals, console.service.watch.counted = Totals(), -1  # as after a restart
+    clock.now += 2000
+    run.batch()
+    browser.size(1200, 900)
+    browser.open(console.url)
+    browser.until("document.body.dataset.batch === '0'")
+    words = browser.ask("document.body.innerText")
+    assert "-/s" not in words and "- out" in browser.ask("document.getElementById('plan').textContent")
+    held = browser.ask("document.querySelector('#charts .chart:nth-child(4) path').getAttribute('d')")
+    assert held.count("M") == 2, "nothing ran in between"
 
 
 def test_the_page_follows_the_run_to_its_end(console: Console, run: FakeRun, clock: Clock, browser: Browser) -> None:

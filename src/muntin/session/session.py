@@ -150,7 +150,7 @@ class Session(Registry):
         EXPLAIN ANALYZE runs it: see ``Query.explain``. Without a text: the graph of all registered queries together,
         each operator with the queries that share it. Raises ConfigError where there are none.
         """
-        from muntin.dataflow.explain import asked, explain_graph
+        from muntin.dataflow.explain import FORMS, asked, explain_graph
 
         if text is None:
             if not self.queries:
@@ -159,6 +159,8 @@ class Session(Registry):
             plans = [q.plan(places) for q in self.queries.values()]
             graph = shared_graph(with_periods(together(plans, places, self.schedule), self.scheduling))
             return explain_graph(form, graph, tuple(self.queries))
+        if text in FORMS:
+            raise ConfigError(f"explain({text!r}): that is a form, not a query; the graph of all is explain(form={text!r})")
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 

@@ -3,6 +3,7 @@
 import { COLORS, key, node, plot } from "./plot.js";
 
 const $ = (id) => document.getElementById(id);
+const ACCENT = "#7048e8";
 const MOST = 600;
 const READABLE = 0.55; // no drawing is made smaller than this share of its size
 const room = (id, around) => Math.max($(id).clientWidth - around, 240);
@@ -17,6 +18,7 @@ function count(x) {
   if (size >= 1e4) return `${round(x / 1e3)} k`;
   return round(x).toLocaleString("en");
 }
+const rate = (x) => (x === null || x === undefined ? "-" : `${count(x)}/s`);
 const bytes = (x) => (x === null || x === undefined ? "-" : x >= 2 ** 30 ? `${round(x / 2 ** 30)} GB`
   : x >= 2 ** 20 ? `${round(x / 2 ** 20)} MB` : x >= 1024 ? `${round(x / 1024)} KB` : `${x} B`);
 const percent = (x) => `${round(x * 100)} %`;
@@ -29,7 +31,7 @@ function span(us) {
 }
 const instant = (ms) => new Date(ms).toISOString().replace("T", " ").replace(/\.?0*Z$/, "");
 const moment = (us) => (us === null || us === undefined ? "-" : instant(us / 1000));
-const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
+const clock = (ms) => instant(ms).slice(Date.now() - ms > 864e5 ? 5 : 11, Date.now() - ms > 864e5 ? 16 : 19);
 const put = (id, ...children) => $(id).replaceChildren(...children);
 
 function number(value, name, warn = false) {
@@ -47,7 +49,7 @@ function showRun(p) {
   if (!p.run) return;
   const r = p.run;
   put("numbers",
-    number(`${count(r.row_rate)}/s`, "rows in"), number(`${count(r.result_rate)}/s`, "results"),
+    number(rate(r.row_rate), "rows in"), number(rate(r.result_rate), "results"),
     number(span(r.lag), "lag", r.overdue > 0), number(count(r.rows), "rows so far"), number(count(r.results), "results so far"),
     number(count(r.late), "late", r.late > 0), number(count(r.bad), "without a time", r.bad > 0),
     number(count(r.shed), "not admitted", r.shed > 0), number(count(r.state_rows), "rows held"),
@@ -55,8 +57,8 @@ function showRun(p) {
     number(count(r.overdue), "overdue", r.overdue > 0));
 }
 
-function entry(name, value, warn = false) {
-  return node("div", {}, node("dt", {}, name), node("dd", warn ? { class: "warn" } : {}, value));
+function entry(name, value, warn = false, kind = "") {
+  return node("div", { class: kind }, node("dt", {}, name), node("dd", warn ? { class: "warn" } : {}, value));
 }
 
 function lost(q) {
@@ -65,14 +67,17 @@ function lost(q) {
   return q.answered < 1 ? `${why}, about ${percent(q.answered)} of the full answer was given${within}` : why;
 }
 
-function card(q) {
-  const made = node("article", { class: "card", "data-query": q.name }, node("h3", {}, q.name), node("pre", {}, q.text.trim()));
+function card(q, i) {
+  const mark = node("i", { class: "mark" });
+  mark.style.background = COLORS[i % COLORS.length];
+  const made = node("article", { class: "card", "data-query": q.name },
+    node("h3", {}, mark, q.name), node("pre", {}, q.text.trim()));
   if (q.results !== undefined) {
     made.append(node("dl", {},
-      entry("results", `${count(q.result_rate)}/s`), entry("so far", count(q.results)), entry("lag", span(q.lag)),
+      entry("results", rate(q.result_rate)), entry("so far", count(q.results)), entry("lag", span(q.lag)),
       ...(q.lateness === null ? [] : [entry("late by", `${count(q.lateness)} periods`, q.lateness > 0)]),
       entry("late rows", count(q.late), q.late > 0), entry("not admitted", percent(q.shed_share), q.shed > 0),
-      entry("rows held", count(q.state_rows)), entry("held", bytes(q.held_bytes)), entry("answered until", moment(q.watermark))));
+      entry("rows held", count(q.state_rows)), entry("held", bytes(q.held_bytes)), entry("answered until", moment(q.watermark), false, "two")));
     if (q.holds) made.append(node("p", { class: "dim" }, `time is held by stream ${q.holds}`));
     if (q.waited > 0) made.append(node("p", { class: "note" }, `it has waited ${q.waited} ${q.waited === 1 ? "batch" : "batches"} for its turn`));
     if (q.skipped > 0) made.append(node("p", { class: "note" }, `${count(q.skipped)} instants not reported: its period is longer now`));
@@ -97,6 +102,7 @@ function table(id, head, rows, right) {
 }
 
 function showStreams(p) {
+  $("streams-section").hidden = !(p.streams || []).length;
   table("streams", ["stream", "rows/s", "rows so far", "late", "without a time", "complete until"],
     (p.streams || []).map((s) => [s.name, count(s.row_rate), count(s.rows), count(s.late), count(s.bad), moment(s.watermark)]),
     [false, true, true, true, true, false]);
@@ -107,32 +113,33 @@ function showPlan(p) {
     const v = (p.vertices || {})[text.dataset.vertex];
     if (!v) continue;
     const held = v.state_rows ? `, ${count(v.state_rows)} held, ${bytes(v.state_bytes)}` : "";
-    const taken = v.rows_in ? `${count(v.in_rate)}/s in, ` : "";
-    text.textContent = `${taken}${count(v.out_rate)}/s out${held}`;
+    const taken = v.rows_in ? `${rate(v.in_rate)} in, ` : "";
+    text.textContent = `${taken}${rate(v.out_rate)} out${held}`;
     text.parentNode.querySelector("rect.box").setAttribute("fill", v.in_rate || v.out_rate ? "#f3f0ff" : "white");
   }
 }
 
-function charts() {
-  const names = [...new Set(points.flatMap((q) => Object.keys(q.queries || {})))];
-  const single = (name, of) => [{ name, color: COLORS[0], points: points.map((q) => [q.t, of(q)]) }];
+function charts(p) {
+  const now = p.queries.map((q) => q.name); // in the order, and so in the colours, of the drawing; gone ones behind
+  const names = [...new Set([...now, ...points.flatMap((q) => Object.keys(q.queries || {}))])];
+  const single = (name, of) => [{ name, color: ACCENT, points: points.map((q) => [q.t, of(q)]) }];
   const byQuery = (of) => names.map((n, i) => ({
     name: n, color: COLORS[i % COLORS.length], points: points.map((q) => [q.t, q.queries && q.queries[n] ? of(q.queries[n]) : null]),
   }));
   const shown = [
-    ["rows in", single("rows in", (q) => q.row_rate), (v) => `${count(v)}/s`],
-    ["results", byQuery((q) => q.result_rate), (v) => `${count(v)}/s`],
-    ["lag", byQuery((q) => q.lag), span],
+    ["rows in", single("rows in", (q) => q.row_rate), rate],
+    ["results", byQuery((q) => q.result_rate), rate],
+    ["lag", byQuery((q) => q.lag), span, true],
     ["rows held", single("rows held", (q) => q.state_rows), count],
   ];
-  put("charts", ...shown.map(([title, series, show]) => {
+  put("charts", ...shown.map(([title, series, show, lengths]) => {
     const last = points.length && series.length === 1 ? series[0].points.at(-1)[1] : null;
     const made = node("div", { class: "chart" },
       node("h3", {}, title, node("span", {}, last === null || last === undefined ? "" : show(last))),
-      plot(series, { show, clock, nothing: title === "lag" ? "event time does not follow the clock" : "nothing yet" }));
-    if (series.length > 1) made.append(key(series));
+      plot(series, { show, clock, lengths, nothing: title === "lag" ? "event time does not follow the clock" : "nothing yet" }));
     return made;
   }));
+  put("charts-key", ...(names.length > 1 ? [key(byQuery(() => null))] : []));
 }
 
 function lines(found) {
@@ -172,7 +179,7 @@ function choose(name) {
 }
 
 function showQueries(p) {
-  put("queries", ...p.queries.map(card));
+  put("queries", ...p.queries.map((q, i) => card(q, i)));
   const names = p.queries.map((q) => q.name);
   if ([...$("which").options].map((o) => o.value).join("\n") !== names.join("\n")) {
     put("which", ...names.map((n) => node("option", { value: n }, n)));
@@ -217,7 +224,7 @@ async function show(p) {
   showQueries(p);
   showStreams(p);
   showPlan(p);
-  charts();
+  charts(p);
   showMessages(p);
   document.body.dataset.batch = p.batch ?? "";
   if (Date.now() - lastRows > 1500) {

@@ -27,8 +27,8 @@ WORDS = {
     "STR": "strict: negative tuples take rows away",
 }
 QUERIES = (
-    "#7048e8", "#15aabf", "#f783ac", "#ffd43b", "#8d6e63", "#a9e34b", "#b197fc", "#868e96",
-    "#243b6b", "#63e6be", "#cc5de8", "#7c7a1e", "#99c9ff", "#7b1e4b", "#ffc9a3", "#0b5563",
+    "#7048e8", "#15aabf", "#f06595", "#e0a800", "#8d6e63", "#82c91e", "#b197fc", "#868e96",
+    "#4c6ef5", "#20c997", "#cc5de8", "#7c7a1e", "#74c0fc", "#a61e4d", "#ff9f80", "#0b7285",
 )  # fmt: skip
 """Colours of queries, where there are several: none of those of patterns. After the last the first comes again."""
 
