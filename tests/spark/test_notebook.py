@@ -46,6 +46,8 @@ def test_a_query_shows_its_plan_and_its_rows(session: Session, capsys: Any) -> N
     query = session.sql(TEXT, name="q")
     shown = query._repr_html_()
     assert "<svg" in shown and "&lt;b&gt;" in shown and "<b>'" not in shown
+    with pytest.raises(ConfigError, match=r"'svg' is a form, no query: session.explain\(form='svg'\) shows"):
+        session.explain("svg")
     answer = query.to_pandas()
     assert list(answer.columns) == ["k", "n", "ts"] and answer["ts"].is_monotonic_increasing and len(answer) > 20
     query.show(3)

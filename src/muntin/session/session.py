@@ -160,7 +160,7 @@ class Session(Registry):
             graph = shared_graph(with_periods(together(plans, places, self.schedule), self.scheduling))
             return explain_graph(form, graph, tuple(self.queries))
         if text in FORMS:
-            raise ConfigError(f"explain({text!r}): that is a form, not a query; the graph of all is explain(form={text!r})")
+            raise ConfigError(f"{text!r} is a form, no query: session.explain(form={text!r}) shows the graph of all")
         found = asked(text)
         return Query(self, "", self._bind(found.text, options)).explain(form, analyze=found.analyze)
 
