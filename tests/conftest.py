@@ -15,8 +15,9 @@ ARCHIVE = Path(sys.prefix) / "spark.jsa"
 
 
 def _jvm_options() -> str:
-    """For JVMs that live for seconds: compile quickly rather than well, and load classes from the archive."""
-    options = ["-XX:TieredStopAtLevel=1"]
+    """For JVMs that live for seconds: compile quickly rather than well, collect with one thread, and load classes from
+    the archive."""
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     if ARCHIVE.exists():
         options += [f"-XX:SharedArchiveFile={ARCHIVE}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return " ".join(options)
@@ -55,4 +56,19 @@ def spark() -> Any:
     """The embedded Spark session; it stays up for the tests that follow, and ends with the process."""
     from muntin.session import local_spark
 
-    return local_spark(2, "1g")
+    return local_spark(2, "1g", config=_quick())
+
+
+def _quick() -> dict[str, str]:
+    """Settings for streams of a few small batches. Spark compiles each expression, not each stage; its JVM looks at
+    files by itself, where it would start a process for each link, forty a batch, and for each checksum's permissions.
+    What starts a process of its own runs without them, as users do."""
+    import pyspark
+
+    streaming = "org.apache.spark.sql.execution.streaming"
+    place = streaming if pyspark.__version__.startswith("4.0.") else f"{streaming}.checkpointing"
+    return {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "spark.sql.streaming.checkpointFileManagerClass": f"{place}.FileSystemBasedCheckpointFileManager",
+    }

@@ -1,21 +1,13 @@
-"""A shared SparkSession and streams of files for the tests of the Spark runtime."""
+"""Streams of files for the tests of the Spark runtime."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest_spark import Feed
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """The embedded session; it stays up for the tests that follow."""
-    from muntin.session import local_spark
-
-    yield local_spark(2, "1g")
 
 
 @pytest.fixture

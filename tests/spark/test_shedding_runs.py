@@ -98,35 +98,38 @@ def test_a_batch_that_runs_again_leaves_out_the_same_rows(
     assert errors == {True, False}, "exact before, estimated then"
 
 
+BATCHES = 6
+
+
 def test_a_run_that_is_too_slow_leaves_out_a_part_and_says_so(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    feeds = inputs(feed, 12)
+    feeds = inputs(feed, BATCHES)
     session = session_over(spark, feeds)
 
     def sink(df: Any, batch: int) -> None:
-        time.sleep(0.1 + df.count() / 4000)
+        time.sleep(0.1 + df.count() / 8000)
 
     session.sql(JOIN, name="q", shed="drop", quality=0.05).write(foreach_batch=sink)
     session.sql("SELECT v FROM a", name="all").write()
     session.sql(f"Istream({JOIN.replace('x.k = y.k', 'x.j = y.j')})", name="h", shed="harvest").write()
-    run = session.start(str(tmp_path / "cp"), "2 seconds")
+    run = session.start(str(tmp_path / "cp"), "1 second")
     run.process_all_available()
     found = run.metrics()
     run.stop()
-    assert 0 < found.shed < 2 * (2 * 12 * 120)  # of two queries
+    assert 0 < found.shed < 2 * (2 * BATCHES * 120)  # of two queries
     explained = run.explain()
     assert "of the full answer of q is given" in explained and "of the full answer of all" not in explained
     shards = found.by_shard.values()
     assert len(shards) == 4 and all(0 < s.consumed <= s.arrived for s in shards)
-    assert sum(s.arrived for s in shards) >= 2 * 12 * 120 > 0 and 0 < found.answered["q"] < 1
+    assert sum(s.arrived for s in shards) >= 2 * BATCHES * 120 > 0 and 0 < found.answered["q"] < 1
     assert 0.05**2 <= found.queries["q"].share < 1 and found.queries["all"].share == 1
     assert found.queries["h"].share < 1  # how many of its results were found depends on how much time there was
     decision = read_decision(run.made.checkpoint.store, found.batch)
     assert decision is not None and len(decision.harvest) == 1 and min(decision.fractions.values()) < 1
     assert run._overload is not None and run._overload.learned
     assert all(j.counts for j in run._overload.learned.values())
-    assert session.queries["all"].rows().num_rows > 12 * 120 - 10  # rows of the last instant wait
+    assert session.queries["all"].rows().num_rows > BATCHES * 120 - 10  # rows of the last instant wait
     assert "a part of the input is left out" in caplog.text
 
 
