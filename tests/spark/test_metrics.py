@@ -14,7 +14,7 @@ from muntin.dataflow.graph import Graph
 from muntin.dataflow.planner import plan_query
 from muntin.engine.clocks import Times
 from muntin.plan.catalog import Catalog, Stream
-from muntin.spark.metrics import add_up, combine, count_marks
+from muntin.spark.metrics import Metrics, RunMetrics, add_up, combine, count_marks
 from muntin.spark.triggers import check_tau
 
 NOW = 1_796_000_000 * SECOND
@@ -102,3 +102,18 @@ def test_the_stream_that_the_others_wait_for_is_named() -> None:
     assert add_up(None, 0, found, {f"q{i}": str(i) for i in range(3)}).held_by == "b"
     level = combine(0, [{"q": {"watermark": 5, "mark a": 5, "mark b": 5}}])
     assert level["q"].held_by is None  # both are equally far
+
+
+def test_numbers_are_printed_with_units_and_without_what_is_nothing() -> None:
+    one = Metrics(3, rows=12_000, late=2, results=5, state_rows=7, watermark=90 * SECOND, lag=1_500_000, lateness=1)
+    assert str(one).splitlines() == [
+        "last batch      3", "rows            12,000", "results         5", "late            2", "without a time  0",
+        "rows held       7", "answered until  1970-01-01 00:01:30", "lag             1.5 s", "late by         1 period",
+    ]  # fmt: skip
+    lost = RunMetrics(3, batches=4, share=0.25, share_error=0.01, lost={"a": (1, 2)}, queries={"<q>": one})
+    told = str(lost)
+    for line in ("about 25.0% (within 1.0%)", "all rows of a were dropped", "1 without a time, 2 late"):
+        assert line in told
+    assert told.splitlines()[-1].split() == ["<q>", "12,000", "5", "2", "7", "1.5", "s", "1970-01-01", "00:01:30"]
+    shown = lost._repr_html_()
+    assert "batches of this run" in shown and "&lt;q&gt;" in shown and "<q>" not in shown

@@ -73,9 +73,13 @@ def _stands(query: Query) -> str:
     return "runs" if query.run.active else "ended"
 
 
+_CODE = "font-family:monospace;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;padding:0 0 8px"
+"""Notebooks give pre a font and breaks of their own."""
+
+
 def query_html(query: Query) -> str:
     """Its text, and its plan as a drawing; where it cannot be planned, why."""
-    text = f'<pre style="white-space:pre-wrap">{escape(query.bound.text.strip())}</pre>'
+    text = f'<pre style="{_CODE}">{escape(query.bound.text.strip())}</pre>'
     head = f"<p><b>{escape(query.name)}</b> ({escape(_stands(query))})</p>{text}"
     try:
         return f'{head}<div style="overflow-x:auto">{query.explain("svg")}</div>'

@@ -76,7 +76,7 @@ def run_html(active: bool, exception: BaseException | None, m: RunMetrics | None
     state = "runs" if active else "ended" if exception is None else f"failed: {exception}"
     so_far = "no batch yet" if m is None else (
         f"{counted(m.batches, 'batch')}, {m.rows:,} rows in, {m.results:,} out, {m.late:,} late, "
-        f"{m.bad:,} bad, {m.shed:,} not admitted; {m.state_rows:,} rows of state"
+        f"{m.bad:,} without a time, {m.shed:,} not admitted; {m.state_rows:,} rows held"
     )
     return f"<p><b>Run</b> ({escape(state)}): {escape(so_far)}</p>{queries._repr_html_()}"
 

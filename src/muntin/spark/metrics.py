@@ -17,6 +17,7 @@ from muntin.engine.harvesting import Given
 from muntin.engine.losses import lost_text, shared
 from muntin.engine.pace import LEAST
 from muntin.spark.counts import SHARD, Report, VertexCounts, since_then, summed
+from muntin.spark.numbers import numbers_html, numbers_text
 
 log = logging.getLogger("muntin")
 
@@ -84,6 +85,12 @@ class Metrics:
     share_error: float = 0.0
     held_by: str | None = None
     by_shard: Mapping[int, ShardCounts] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return numbers_text(self)
+
+    def _repr_html_(self) -> str:
+        return numbers_html(self)
 
 
 @dataclass(frozen=True)

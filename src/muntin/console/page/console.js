@@ -5,7 +5,6 @@ import { COLORS, key, node, plot } from "./plot.js";
 const $ = (id) => document.getElementById(id);
 const ACCENT = "#7048e8";
 const MOST = 600;
-const READABLE = 0.55; // no drawing is made smaller than this share of its size
 const room = (id, around) => Math.max($(id).clientWidth - around, 240);
 let plan = "", points = [], chosen = null, lastBatch = null, lastRows = 0;
 
@@ -214,8 +213,6 @@ async function show(p) {
     // The drawing is made by the server, which escapes what users wrote.
     $("plan").replaceChildren(document.importNode(
       new DOMParser().parseFromString(whole.svg, "image/svg+xml").documentElement, true));
-    const drawing = $("plan").firstElementChild; // what fits the page can still be read: the rest is scrolled to
-    drawing.style.minWidth = `${Math.round(READABLE * drawing.viewBox.baseVal.width)}px`;
     p = whole;
   } else {
     keep(p);

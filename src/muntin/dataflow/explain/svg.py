@@ -19,6 +19,8 @@ CHARACTERS, BOLD = 38, 34
 """That fit in a line of a box, whatever the font."""
 ROUTE = 18
 """That fit between two columns."""
+READABLE = 0.6
+"""A page that is too narrow makes a drawing smaller, to this share of its size: the rest is scrolled to."""
 COLORS = {"MON": "#2b8a3e", "WKS": "#1971c2", "WK": "#e67700", "STR": "#c92a2a"}
 WORDS = {
     "MON": "monotonic: rows never leave",
@@ -60,7 +62,8 @@ def to_svg(record: GraphRecord, live: bool = False) -> str:
     ]
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="11" style="max-width:none">',
+        'font-family="Helvetica, Arial, sans-serif" font-size="11" '
+        f'style="max-width:100%;min-width:{round(READABLE * width)}px;height:auto">',
         "<defs>", *(_head(name, color) for name, color in COLORS.items()), "</defs>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<g transform="translate({EDGE + PAD},{HEAD + EDGE})">', *body, "</g>",
