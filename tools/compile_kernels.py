@@ -10,13 +10,15 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 import muntin.kernels
-from muntin.kernels.lazy import Kernel
+from muntin.kernels.lazy import ByType, Kernel
 
 
 def main() -> None:
     """Ask each kernel for its code."""
     modules = [import_module(m.name) for m in iter_modules(muntin.kernels.__path__, "muntin.kernels.")]
-    ready = [k.compiled for m in modules for k in vars(m).values() if isinstance(k, Kernel)]
+    found = [k for m in modules for k in vars(m).values()]
+    by_type = [k for b in found if isinstance(b, ByType) for k in b.kernels.values()]
+    ready = [k.compiled for k in [*found, *by_type] if isinstance(k, Kernel)]
     if not ready:
         raise SystemExit("there are no kernels in muntin.kernels")
 

@@ -13,7 +13,7 @@ import pytest
 import muntin
 from muntin.kernels import sums
 from muntin.kernels.lazy import Kernel, kernel
-from muntin.kernels.types import I64
+from muntin.kernels.types import I32, I64, MI32, MI64
 
 SRC = str(Path(muntin.__file__).parents[1])
 
@@ -39,6 +39,19 @@ def test_a_kernel_is_compiled_when_first_called_by_python_or_by_another_kernel()
     assert len(total_of_doubles.compiled.signatures) == 1
     with pytest.raises(TypeError, match="No matching definition"):
         total_of_doubles(np.arange(4.0))
+
+
+@kernel([nb.void(I64, MI64), nb.void(I32, MI32)])
+def negated(values, out):  # type: ignore[no-untyped-def]
+    for i in range(len(values)):
+        out[i] = -values[i]
+
+
+def test_of_several_signatures_those_are_compiled_that_are_called_for() -> None:
+    out = np.zeros(3, np.int32)
+    negated(np.arange(3, dtype=np.int32), out)
+    assert out.tolist() == [0, -1, -2]
+    assert [t.name for t, k in negated.kernels.items() if "compiled" in vars(k)] == ["int32"]
 
 
 def test_a_kernel_is_pickled_by_its_name() -> None:

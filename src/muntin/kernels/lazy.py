@@ -8,11 +8,12 @@ compile for longer than the loops themselves; and what a branch on a flag would 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numba as nb
+import numpy as np
 
 
 class Kernel:
@@ -46,6 +47,20 @@ inlined = nb.njit(inline="always")
 """Decorates a function whose body kernels take in where they call it: it is never compiled by itself."""
 
 
+class ByType:
+    """One function with several signatures, from Python alone: that for the type of the first argument, an array, is
+    compiled when first called for."""
+
+    def __init__(self, function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, Any]) -> None:
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self.kernels = {np.dtype(str(s.args[0].dtype)): Kernel(function, s, options) for s in signatures}
+
+    def __call__(self, first: Any, *others: Any) -> Any:
+        return self.kernels[first.dtype](first, *others)
+
+
 def kernel(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """As ``numba.njit(signature, **options)``, but compiled when first called."""
-    return lambda function: Kernel(function, signature, options)
+    """As ``numba.njit(signature, **options)``, but compiled when first called, of a list of signatures each by itself
+    (see ``ByType``)."""
+    made = ByType if isinstance(signature, list) else Kernel
+    return lambda function: made(function, signature, options)
