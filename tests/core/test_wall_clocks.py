@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from muntin.core.time import DAY, FOREVER, HOUR, MINUTE
-from muntin.core.zones import Zone, zone, zone_name
+from muntin.core.zones import Zone, grid_of, ticks_between, zone, zone_name
 
 NAMES = (
     "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca", "Pacific/Apia", "Europe/London",
@@ -108,3 +108,19 @@ def test_offsets_are_zones() -> None:
 def test_what_is_no_zone_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="no time zone"):
         zone_name(name)
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "Africa/Monrovia", "Asia/Kolkata"])
+def test_a_grid_of_instants_has_all_multiples_on_a_clock(name: str) -> None:
+    """Of a step and of its multiples, over the whole history of the zone; it is as coarse as the zone allows."""
+    rng = Random(name)
+    for step in (HOUR, 2 * HOUR, 6 * HOUR, 15 * MINUTE):
+        origin = rng.choice((0, HOUR, 20 * MINUTE))
+        grid = grid_of(step, origin, name)
+        assert grid.step >= (30 * MINUTE if step > HOUR // 2 else 15 * MINUTE) and step % grid.step == 0
+        for start in zone(name).starts[1:].tolist():
+            low = max(start, -(10**17)) - 3 * DAY
+            for slide in (step, 3 * step, 24 * step):
+                found = ticks_between(low, low + 30 * DAY, slide, origin, name)
+                assert np.array_equal(grid.ceil(found), found)
+                assert (grid.ceil(found + 1) > found).all()

@@ -32,7 +32,10 @@ SCHEMA = Schema.of(
 CATALOG = Catalog((Stream("s", SCHEMA, "ts", slack=2_000_000, ts_unit=1_000_000),))
 AGGREGATES = (
     ["COUNT(*)", "COUNT(v)", "SUM(v)", "AVG(v)", "MIN(v)", "MAX(v)", "SUM(x)", "AVG(x)", "MIN(x)", "MAX(x)", "SUM(d)"]
-    + ["AVG(d)", "MIN(ok)", "COUNT_IF(v > 3)", "BOOL_OR(ok)", "SUM(v) FILTER (WHERE k = 1)", "MAX(s.ts)"]
+    + ["AVG(d)", "MIN(ok)", "COUNT_IF(v > 3)", "BOOL_OR(ok)", "SUM(v) FILTER (WHERE k = 1)", "MAX(s.ts)", "TRY_SUM(d)"]
+    + ["VARIANCE(v)", "STDDEV_POP(x)", "VAR_POP(d) FILTER (WHERE v > 0)", "CORR(v, d)", "REGR_SLOPE(x, v)"]
+    + ["COVAR_SAMP(v, k)", "REGR_R2(v, d)", "REGR_INTERCEPT(k, v)", "REGR_SXX(x, d)", "REGR_AVGY(v, x)"]
+    + ["REGR_COUNT(x, v)", "TRY_AVG(v)"]
 )
 CONDITIONS = (
     ["k = {c}", "k < {c}", "k >= {c}", "k <> {c}", "v > {c}", "v <= {c}", "x < {c}.5", "x > {c}", "name = 'n{c}'"]

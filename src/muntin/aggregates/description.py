@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -18,6 +18,9 @@ import pyarrow as pa
 from muntin.aggregates.accumulators import Accumulator
 from muntin.plan.aggregates import Evaluate
 from muntin.plan.exprs import Agg
+
+if TYPE_CHECKING:
+    from muntin.aggregates.moments import Moments
 
 Functions = Mapping[str, Evaluate]
 """The code of user-defined aggregates by name."""
@@ -157,6 +160,10 @@ class Aggregate:
     """Partials of its argument that stand for the rows of a pane (``aggregates.panes``); none: it has no partials."""
     merged: Build | None = None
     """The accumulator over ``parts`` of unsigned rows."""
+    terms: tuple[str, ...] = ()
+    """Sums of its argument that it is answered from, as doubles (``aggregates.moments``); none: it is not."""
+    of_moments: Callable[[Agg, Moments], pa.Array] | None = None
+    """The answers out of the sums of ``terms``."""
     summary: Summary = ""
     """Its rows are summarised before they are kept, sub-window by sub-window (``operators.sub_windows``): as lists of
     the most frequent values, or as sketches. ``build`` is then over the summaries."""

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.aggregates.accumulators import Accumulator, Replay
+from muntin.aggregates.accumulators import Accumulator
 from muntin.aggregates.count import CountValues
 from muntin.aggregates.description import NUMBERS, Aggregate, Functions, Keeps
-from muntin.aggregates.sum import doubles, product_sums, summed
+from muntin.aggregates.moments import Moments, OfMoments
 from muntin.kernels import moments
 from muntin.kernels.moments import Total
 from muntin.plan.exprs import Agg
@@ -32,48 +32,27 @@ class Fit:
     xy: Total
 
 
-@dataclass(frozen=True)
-class Regression:
-    """A function of pairs of numbers (as doubles), from exact sums of x, y, x squared, y squared and x * y, combined in
-    twice the precision. ``arg``: a column of structs (y, x)."""
-
-    name: str
-    arg: str
-    fn: str
-
-    def values(self, replay: Replay) -> pa.Array:
-        y, x = (doubles(column) for column in replay.events.rows.column(self.arg).flatten())
-        (sx, n), (sy, _) = (summed(f"{self.name}.{part}", replay, of) for part, of in (("x", x), ("y", y)))
-        xx, yy, xy = (
-            product_sums((f"{self.name}.{part}", f"{self.name}.{part}_rest"), replay, a, b)
-            for part, a, b in (("xx", x, x), ("yy", y, y), ("xy", x, y))
-        )
-        sxx, syy, sxy = moments.spread(sx, xx, n), moments.spread(sy, yy, n), moments.comoment(sx, sy, xy, n)
-        level = ((sxx.near == 0.0) | (syy.near == 0.0)) & np.isfinite(sxy.near)  # then 0, not what rounding left of it
-        sxy = Total(np.where(level, 0.0, sxy.near), np.where(level, 0.0, sxy.rest))
-        least, answer = _ANSWERS[self.fn]
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, unknown = answer(Fit(np.maximum(n, 1).astype(np.float64), sx, sy, sxx, syy, sxy))
-        return pa.array(value, mask=(n < least) | unknown)
+def _of_pairs(agg: Agg, of: Moments) -> pa.Array:
+    """Of pairs of numbers (as doubles), from exact sums of x, y, x squared, y squared and x * y, combined in twice the
+    precision."""
+    sx, sy, n = of.sums["x"], of.sums["y"], of.n
+    sxx, syy = moments.spread(sx, of.products("xx"), n), moments.spread(sy, of.products("yy"), n)
+    sxy = moments.comoment(sx, sy, of.products("xy"), n)
+    level = ((sxx.near == 0.0) | (syy.near == 0.0)) & np.isfinite(sxy.near)  # then 0, not what rounding left of it
+    sxy = Total(np.where(level, 0.0, sxy.near), np.where(level, 0.0, sxy.rest))
+    least, answer = _ANSWERS[agg.fn]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        value, unknown = answer(Fit(np.maximum(n, 1).astype(np.float64), sx, sy, sxx, syy, sxy))
+    return pa.array(value, mask=(n < least) | unknown)
 
 
-@dataclass(frozen=True)
-class OfOne:
-    """REGR_AVGX, REGR_AVGY, REGR_SXX and REGR_SYY: the average of one of the two numbers of each pair, or its
-    ``squares``, the sum of squared distances from it. ``place`` in the pairs: 0 of y, 1 of x."""
-
-    name: str
-    arg: str
-    place: int
-    squares: bool
-
-    def values(self, replay: Replay) -> pa.Array:
-        x = doubles(replay.events.rows.column(self.arg).flatten()[self.place])
-        sx, n = summed(f"{self.name}.x", replay, x)
-        if self.squares:
-            xx = product_sums((f"{self.name}.xx", f"{self.name}.xx_rest"), replay, x, x)
-            return pa.array(moments.spread(sx, xx, n).near, mask=n == 0)
-        return pa.array(sx.near / np.maximum(n, 1), mask=n == 0)
+def _of_one(agg: Agg, of: Moments) -> pa.Array:
+    """REGR_AVGX, REGR_AVGY, REGR_SXX and REGR_SYY: the average of one of the two numbers of each pair, or the sum of
+    its squared distances from it."""
+    letter, *squares = _OF_ONE[agg.fn]
+    if squares:
+        return pa.array(moments.spread(of.sums[letter], of.products(squares[0]), of.n).near, mask=of.n == 0)
+    return pa.array(of.sums[letter].near / np.maximum(of.n, 1), mask=of.n == 0)
 
 
 Answer = Callable[[Fit], tuple[Doubles, NDArray[np.bool_]]]
@@ -122,13 +101,15 @@ _ANSWERS: Mapping[str, tuple[int, Answer]] = {
 """By function the least number of pairs that has an answer, and the answer."""
 
 
-_OF_ONE = {"regr_avgx": (1, False), "regr_avgy": (0, False), "regr_sxx": (1, True), "regr_syy": (0, True)}
+_PAIRS = ("x", "y", "xx", "yy", "xy")
+_OF_ONE = {"regr_avgx": ("x",), "regr_avgy": ("y",), "regr_sxx": ("x", "xx"), "regr_syy": ("y", "yy")}
+_ONE_NAME = {"y": "x", "yy": "xx", "yy_rest": "xx_rest"}
 
 
 def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
     if agg.fn in _OF_ONE:
-        return OfOne(name, arg, *_OF_ONE[agg.fn])
-    return Regression(name, arg, agg.fn)
+        return OfMoments(name, arg, agg, _OF_ONE[agg.fn], _of_one, _ONE_NAME)
+    return OfMoments(name, arg, agg, _PAIRS, _of_pairs, {})
 
 
 COVAR_POP = Aggregate(
@@ -140,6 +121,8 @@ COVAR_POP = Aggregate(
     type=lambda t: pa.float64(),
     build=_build,
     keeps=Keeps.COUNTERS,
+    terms=_PAIRS,
+    of_moments=_of_pairs,
 )
 REGR_COUNT = replace(
     COVAR_POP,
@@ -150,11 +133,14 @@ REGR_COUNT = replace(
     build=lambda name, agg, arg, functions: CountValues(name, arg),
     empty=0,
     known="always",
+    terms=(),
+    of_moments=None,
 )
 REGRESSION = (
     COVAR_POP,
     replace(COVAR_POP, fn="covar_samp", names=("covar_samp",), listed=""),
     replace(COVAR_POP, fn="corr", names=("corr",), listed=None),
     REGR_COUNT,
-    *(replace(COVAR_POP, fn=fn, names=(fn,), listed="") for fn in (*_OF_ONE, *_ANSWERS) if fn.startswith("regr_")),
+    *(replace(COVAR_POP, fn=fn, names=(fn,), listed="") for fn in _ANSWERS if fn.startswith("regr_")),
+    *(replace(COVAR_POP, fn=fn, names=(fn,), listed="", terms=t, of_moments=_of_one) for fn, t in _OF_ONE.items()),
 )

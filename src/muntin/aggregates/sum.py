@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from muntin.aggregates.accumulators import Accumulator, Replay, decimals, int128_words, weights_of
 from muntin.aggregates.description import NUMBERS, Aggregate, Functions, Keeps, partial_name
 from muntin.core.errors import DataError
-from muntin.kernels import moments, sums
+from muntin.kernels import sums
 from muntin.kernels.decimals import average, fits_decimal
 from muntin.kernels.hashing import as_float64, validity_of
-from muntin.kernels.moments import Products, Total
+from muntin.kernels.moments import Total
 from muntin.plan.exprs import Agg
 from muntin.state.keyed_table import KeyedTable
 
@@ -144,14 +144,6 @@ def summed(name: str, replay: Replay, values: pa.Array) -> tuple[Total, Ints]:
     """By emission the sum of doubles (one an event), and how many there are; kept under ``name``."""
     near, rest, n = SumFloat(name, "", "sum").sums_of(replay, values)
     return Total(near, rest), n
-
-
-def product_sums(names: tuple[str, str], replay: Replay, a: pa.Array, b: pa.Array) -> Products:
-    """By emission the sum of the products of doubles that are NULL together; kept under ``names``."""
-    parts = moments.products(as_float64(a), as_float64(b))
-    mask = ~validity_of(a) if a.null_count else None
-    near, rest = (summed(name, replay, pa.array(part, mask=mask))[0] for name, part in zip(names, parts, strict=True))
-    return Products(near, rest)
 
 
 def _floats(agg: Agg) -> bool:

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.accumulators import Accumulator, Replay
+from muntin.aggregates.accumulators import Accumulator
 from muntin.aggregates.description import NUMBERS, Aggregate, Functions, Keeps
-from muntin.aggregates.sum import doubles, product_sums, summed
+from muntin.aggregates.moments import Moments, OfMoments
 from muntin.kernels import moments
 from muntin.plan.exprs import Agg
 
+TERMS = ("x", "xx")
 
-@dataclass(frozen=True)
-class Variance:
-    """VAR and STDDEV of numbers (as doubles) from exact sums of x and of x squared, combined in twice the precision.
 
-    ``sample``: divided by n - 1 (NULL over one value); ``root``: the standard deviation.
+def _answer(agg: Agg, of: Moments) -> pa.Array:
+    """Of numbers (as doubles) from exact sums of x and of x squared, combined in twice the precision.
+
+    A sample's is divided by n - 1 (NULL over one value); the standard deviation is the root.
     """
-
-    name: str
-    arg: str
-    sample: bool
-    root: bool
-
-    def values(self, replay: Replay) -> pa.Array:
-        x = doubles(replay.events.rows.column(self.arg))
-        sx, n = summed(f"{self.name}.x", replay, x)
-        squares = product_sums((f"{self.name}.xx", f"{self.name}.rest"), replay, x, x)
-        variance = moments.spread(sx, squares, n).near / np.maximum(n - (1 if self.sample else 0), 1)
-        result = np.sqrt(variance) if self.root else variance
-        return pa.array(result, mask=n <= (1 if self.sample else 0))
+    fewer = 1 if agg.base.endswith("samp") else 0
+    variance = moments.spread(of.sums["x"], of.products("xx"), of.n).near / np.maximum(of.n - fewer, 1)
+    result = np.sqrt(variance) if agg.base.startswith("stddev") else variance
+    return pa.array(result, mask=of.n <= fewer)
 
 
 def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
-    return Variance(name, arg, agg.fn.endswith("samp"), agg.fn.startswith("stddev"))
+    return OfMoments(name, arg, agg, TERMS, _answer, {"xx_rest": "rest"})
 
 
 STDDEV_SAMP = Aggregate(
@@ -48,6 +40,8 @@ STDDEV_SAMP = Aggregate(
     build=_build,
     keeps=Keeps.COUNTERS,
     distinct="yes",
+    terms=TERMS,
+    of_moments=_answer,
 )
 STDDEV_POP = replace(STDDEV_SAMP, fn="stddev_pop", names=("stddev_pop",), listed="")
 VAR_SAMP = replace(

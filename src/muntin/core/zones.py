@@ -19,6 +19,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from math import gcd
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -32,6 +33,7 @@ _ZERO = datetime(1970, 1, 1)
 _CYCLE = 146_097 * DAY
 """400 years: the Gregorian calendar repeats, weekdays included, and with it every rule."""
 _REGULAR = (datetime(2100, 1, 1) - _ZERO) // timedelta(microseconds=1)
+_RECENT = (datetime(1980, 1, 1) - _ZERO) // timedelta(microseconds=1)
 _NAMES_OF_UTC = frozenset(
     f"{area}{name}" for area in ("", "etc/") for name in ("utc", "gmt", "z", "zulu", "uct", "universal", "greenwich")
 )
@@ -201,6 +203,38 @@ class Zone:
     def _period(self, at: Instants) -> NDArray[np.int64]:
         found: NDArray[np.int64] = np.searchsorted(self.starts, at, "right") - 1
         return found
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Instants among which are all multiples of some steps on a zone's clock: ``base`` and whole multiples of ``step``
+    from there; up to ``since``, before which offsets differ by parts of a step, multiples of ``unit``."""
+
+    step: int
+    base: int
+    since: int
+    unit: int
+
+    def ceil(self, at: Instants) -> Instants:
+        """The first of them at or after instants."""
+        end = ceil_to(at, self.step, self.base)
+        return end if self.unit == self.step else np.where(at > self.since, end, ceil_to(at, self.unit, self.base))
+
+
+@lru_cache(maxsize=256)
+def grid_of(step: int, origin: int, name: str) -> Grid:
+    """The coarsest grid of instants with the multiples of ``step`` (and of its multiples) from the reading ``origin``
+    on a zone's clock, and all that lie whole steps from them. What clocks were changed by since 1980 divides it."""
+    clock = zone(name)
+    apart = clock.offsets - clock.offsets[-1]
+    recent = np.append(clock.starts[1:] > _RECENT, True)
+    fine = gcd(step, *apart[recent].tolist())
+    odd = np.flatnonzero(apart % fine)
+    base = (origin - int(clock.offsets[-1])) % fine
+    if len(odd) == 0:
+        return Grid(fine, base, _BEGIN, fine)
+    since = int(clock.starts[odd[-1] + 1])
+    return Grid(fine, base, since, gcd(fine, since - base, *apart.tolist()))
 
 
 def _into_table(at: Instants) -> tuple[Instants, Instants]:

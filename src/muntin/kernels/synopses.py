@@ -12,7 +12,7 @@ import numpy as np
 
 from muntin.kernels.index import first_above
 from muntin.kernels.lazy import kernel
-from muntin.kernels.sums import _accumulate, _carry, _double
+from muntin.kernels.sums import _accumulate, _carry, _double, _round
 from muntin.kernels.types import B1, F64, I64, MF64, MI64, MI64x2
 
 _I64x2 = nb.types.Array(nb.int64, 2, "C", readonly=True)
@@ -321,9 +321,15 @@ def fold_doubles(ids, valid, values, limbs, offset, odd):  # type: ignore[no-unt
         _carry(limbs, k)
 
 
-@kernel(nb.void(MI64x2, nb.int64, _I64x2, MF64), cache=True)
-def round_doubles(limbs, offset, odd, out):  # type: ignore[no-untyped-def]
-    """The doubles nearest to sums in limbs, by the NaNs and infinities among them (changes the limbs' form)."""
+@kernel(nb.void(MI64x2, nb.int64, _I64x2, MF64, MF64), cache=True)
+def round_doubles(limbs, offset, odd, out, rest):  # type: ignore[no-untyped-def]
+    """The doubles nearest to sums in limbs, by the NaNs and infinities among them (changes the limbs' form). ``rest``
+    (filled unless empty): what rounding left over, itself rounded."""
     work = np.empty(limbs.shape[1] + 1, np.int64)
     for i in range(len(out)):
         out[i] = _double(limbs, i, offset, work, odd[i, 0], odd[i, 1], odd[i, 2])
+        if len(rest) > 0:
+            rest[i] = 0.0
+            if np.isfinite(out[i]) and out[i] != 0.0:
+                _accumulate(limbs, i, offset, out[i], -1)
+                rest[i] = _round(limbs, i, offset, work)

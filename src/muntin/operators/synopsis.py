@@ -24,6 +24,7 @@ from muntin.core.batch import Batch, forever
 from muntin.core.shown import counted
 from muntin.core.spans import span_words
 from muntin.core.time import FOREVER, MICROSECOND, USABLE
+from muntin.core.zones import Grid, grid_of
 from muntin.operators.context import Context, Cut
 from muntin.operators.operator import Begins, Described, Show
 from muntin.operators.predicate_index import PredicateIndex
@@ -73,8 +74,8 @@ class Synopsis(Described):
     ``shift``: how long after its event time a row enters a window (microseconds). Columns of the input: the groups
     first, then what ``predicates`` (known by ``names``) and ``arguments`` read; ``of``: by aggregate the place of its
     argument (-1: COUNT(*)). ``granule``: of windows that are ``closed`` (0: they are not); ``zone``: whose clock
-    windows go by (``operators.synopsis_clock``). Who reads it is no part of what it is: state goes on when windows come
-    and go.
+    windows go by, ``of_hours``: only their instants (``operators.synopsis_clock``). Who reads it is no part of what it
+    is: state goes on when windows come and go.
 
     Columns out: the groups, one an aggregate, and the place of the window, by which the rows are ordered.
     """
@@ -93,13 +94,15 @@ class Synopsis(Described):
     begins: Begins = ()  # type: ignore[misc]
     granule: int = 0
     zone: str | None = None
+    of_hours: bool = False
 
     stateful = True
 
     def identity(self) -> Any:
         """What is kept, not who reads it."""
         kind = (self.granule, self.zone) if self.granule or self.zone else ()
-        return ("Synopsis", self.stream, self.groups, self.shift, *kind)
+        hours = ("hours",) if self.of_hours else ()
+        return ("Synopsis", self.stream, self.groups, self.shift, *kind, *hours)
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         panes = PaneStore(state, self.group_schema(inputs[0].columns.schema))
@@ -150,7 +153,13 @@ class Synopsis(Described):
     @property
     def unit(self) -> int:
         """What ends of panes are multiples of."""
-        return self.grid // 2 if self.granule else self.grid
+        return self.ends.unit if self.of_hours else self.grid // 2 if self.granule else self.grid
+
+    @cached_property
+    def ends(self) -> Grid:
+        """The ends of panes for windows of hours in a zone; ``grid`` and ``base`` are on its clock there."""
+        assert self.zone is not None
+        return grid_of(self.grid, self.base, self.zone)
 
     @property
     def longest(self) -> int:
@@ -165,6 +174,8 @@ class Synopsis(Described):
     def layout(self) -> Layout:
         """What panes tell from now on."""
         parts = tuple(f"{a.name}.{p}" for a in self.arguments for p in a.parts)
+        if self.of_hours:
+            return Layout(self.unit, self.ends.base, self.names, parts, self.grid)
         return Layout(self.unit, self.base, self.names, parts)
 
     @cached_property

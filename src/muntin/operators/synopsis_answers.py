@@ -10,10 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.aggregates.moments import Moments, series_names
 from muntin.aggregates.order import values_of
+from muntin.aggregates.registry import described
 from muntin.aggregates.sum import SumExact
 from muntin.core.batch import no_columns
 from muntin.kernels import synopses
+from muntin.kernels.moments import Total
 from muntin.operators.context import Context
 from muntin.operators.synopsis_clock import instants, runs, too_far
 from muntin.operators.synopsis_held import HALF, MASK, Columns, Held, Signatures, columns_of, is_double, no_groups
@@ -137,21 +140,25 @@ def _value(agg: Agg, argument: str, rows: Answers) -> pa.Array:
     """An aggregate by row; of windows that do not ask for it, anything."""
     if agg.arg is None:
         return pa.array(rows.sum_of("n"))
-    count = rows.sum_of(f"{argument}.n")
+    count, what = rows.sum_of(f"{argument}.n"), described(agg)
     none = count == 0
+    if what.of_moments is not None:
+        names = series_names(what.terms)
+        return what.of_moments(agg, Moments(count, {s: _doubles(f"{argument}:{s}", rows, rest=True) for s in names}))
     if agg.fn in ("min", "max"):
         key = rows.keys[:, rows.columns.keys.index(f"{argument}.{agg.fn}")]
         return values_of(key, agg.fn, agg.type, none)
-    if agg.fn == "count":
+    if agg.fn in ("count", "regr_count"):
         return pa.array(count)
+    fn = agg.fn.removeprefix("try_")
     if is_double(agg.arg.type):
-        total = _doubles(argument, rows)
+        total = _doubles(argument, rows).near
         with np.errstate(invalid="ignore", divide="ignore"):
-            return pa.array(total / count if agg.fn == "avg" else total, mask=none)
+            return pa.array(total / count if fn == "avg" else total, mask=none)
     words = _words(rows.sum_of(f"{argument}.low"), rows.sum_of(f"{argument}.high"))
     over = np.zeros(len(count), np.int64)
-    exact = SumExact("", argument, agg.fn, agg.type)
-    return exact.average(*words, over, count, agg.arg.type) if agg.fn == "avg" else exact.sum(*words, over, none)
+    exact = SumExact("", argument, fn, agg.type, tries=fn != agg.fn)
+    return exact.average(*words, over, count, agg.arg.type) if fn == "avg" else exact.sum(*words, over, none)
 
 
 def _words(low: Ints, high: Ints) -> tuple[Ints, Ints]:
@@ -160,9 +167,9 @@ def _words(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     return (carried << HALF) | (low & MASK), carried >> HALF
 
 
-def _doubles(argument: str, rows: Answers) -> NDArray[np.float64]:
-    """Sums of doubles, rounded once."""
-    mark = f"{argument}.l"
+def _doubles(name: str, rows: Answers, rest: bool = False) -> Total:
+    """Sums of doubles, rounded once; with what that left over where it is asked for. ``name``: of their columns."""
+    mark = f"{name}.l"
     limbs = {int(n.removeprefix(mark)): i for i, n in enumerate(rows.columns.sums) if n.startswith(mark)}
     first, last = min(limbs), max(limbs)
     wide = np.zeros((len(rows.time), last - first + 3), np.int64)
@@ -170,8 +177,8 @@ def _doubles(argument: str, rows: Answers) -> NDArray[np.float64]:
         wide[:, limb - first] = rows.sums[:, at]
     odd = np.zeros((len(rows.time), 3), np.int64)
     for k in range(3):
-        if f"{argument}.odd{k}" in rows.columns.sums:
-            odd[:, k] = rows.sums[:, rows.columns.sums.index(f"{argument}.odd{k}")]
-    out = np.empty(len(rows.time))
-    synopses.round_doubles(wide, first, odd, out)
-    return out
+        if f"{name}.odd{k}" in rows.columns.sums:
+            odd[:, k] = rows.sums[:, rows.columns.sums.index(f"{name}.odd{k}")]
+    out, left = np.empty(len(rows.time)), np.empty(len(rows.time) if rest else 0)
+    synopses.round_doubles(wide, first, odd, out, left)
+    return Total(out, left)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.accumulators import int128_words
+from muntin.aggregates.moments import series
 from muntin.aggregates.order import order_keys
 from muntin.core.batch import no_columns
 from muntin.kernels import sums
@@ -18,6 +19,7 @@ from muntin.kernels.keys import key_ids
 from muntin.kernels.panes import fold_count, fold_int128
 from muntin.kernels.synopses import fold_doubles, fold_key
 from muntin.operators.predicate_index import combined
+from muntin.operators.synopsis_held import TERMS
 from muntin.state.pane_partials import Partials
 
 Ints = NDArray[np.int64]
@@ -25,8 +27,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Argument:
-    """What aggregates take: a column of the rows, and the parts that are kept of it, among n, sum, min and max;
-    ``name`` is that of its columns in the synopsis."""
+    """What aggregates take: a column of the rows, and the parts that are kept of it, among n, sum, min, max and the
+    terms of ``aggregates.moments``; ``name`` is that of its columns in the synopsis."""
 
     name: str
     column: str
@@ -71,6 +73,8 @@ def _folded(values: pa.Array, a: Argument, ids: Ints, count: int) -> dict[str, I
                 found |= {f"{a.name}.low": low, f"{a.name}.high": high}
             case "min" | "max":
                 found[f"{a.name}.{part}"] = fold_key(ids, count, valid, order_keys(values, part))
+    for term, numbers in series(values, (p for p in a.parts if p in TERMS)):
+        found |= _limbs(as_float64(numbers), valid, f"{a.name}:{term}", ids, count)
     return found
 
 

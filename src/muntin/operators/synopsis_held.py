@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.approximate import sketch_of
+from muntin.aggregates.moments import series_names
+from muntin.aggregates.registry import described
 from muntin.core.batch import concat_rows, no_columns
+from muntin.core.zones import grid_of
 from muntin.kernels import synopses
 from muntin.kernels.keys import key_ids
 from muntin.plan.exprs import Agg
@@ -27,8 +30,14 @@ HALF = 32
 
 MASK = (1 << HALF) - 1
 
+SUMS = frozenset(["sum", "avg", "try_sum", "try_avg"])
+"""Aggregates of sums in the argument's own type."""
+
 EXACT = "values"
 """The part of an argument that is each of its values with its count."""
+
+TERMS = frozenset(["x", "y", "xx", "yy", "xy"])
+"""The parts of an argument that are sums of doubles (``aggregates.moments``)."""
 
 _OVER_VALUES = frozenset(["count_distinct", "median", "quantile", "percentile_disc", "frequent"])
 
@@ -53,9 +62,9 @@ class Columns:
         if agg.arg is None:
             return [], []
         added = [f"{argument}.n"]
-        if agg.fn in ("sum", "avg"):
-            parts = ("low", "high", "l", "odd")
-            added += [c for c in self.sums if c.startswith(tuple(f"{argument}.{p}" for p in parts))]
+        summed = [argument] if agg.fn in SUMS else of_series(argument, parts_of(agg))
+        marks = tuple(f"{s}.{p}" for s in summed for p in ("low", "high", "l", "odd"))
+        added += [c for c in self.sums if c.startswith(marks)]
         keys = [self.keys.index(f"{argument}.{agg.fn}")] if agg.fn in ("min", "max") else []
         return [self.sums.index(c) for c in added], keys
 
@@ -180,17 +189,25 @@ def _tells(layout: Layout, op: Synopsis, window: int) -> bool:
     """Whether panes of a layout tell what a window asks: its ends are ends of panes, and predicate and parts are
     there."""
     w = op.windows[window]
-    pane = 2 * layout.grid if op.granule else layout.grid
-    fits = all(x % pane == 0 for x in (w.length, w.slide, w.origin - layout.base))
+    pane = layout.hours or (2 * layout.grid if op.granule else layout.grid)
+    origin = grid_of(pane, w.origin, op.zone).base if op.of_hours and op.zone is not None else w.origin
+    fits = all(x % pane == 0 for x in (w.length, w.slide, origin - layout.base))
     parts = {f"{op.arguments[op.of[a]].name}.{p}" for a in w.aggs if op.of[a] >= 0 for p in parts_of(op.aggs[a])}
     return fits and op.names[w.predicate] in layout.predicates and parts <= set(layout.parts)
+
+
+def of_series(argument: str, parts: Iterable[str]) -> list[str]:
+    """What columns of the sums of an argument's terms begin with, before the dot."""
+    return [f"{argument}:{s}" for s in series_names(p for p in parts if p in TERMS)]
 
 
 def parts_of(agg: Agg) -> tuple[str, ...]:
     """The parts of its argument that an aggregate reads."""
     match agg.fn:
-        case "sum" | "avg":
+        case _ if agg.fn in SUMS:
             return ("n", "sum")
+        case _ if not agg.distinct and described(agg).terms:
+            return ("n", *described(agg).terms)
         case "min" | "max":
             return ("n", agg.fn)
         case _ if value_part(agg):
@@ -204,8 +221,10 @@ def columns_of(parts: list[Partials], op: Synopsis) -> Columns:
     there = {n for p in parts for n in p.columns}
     for a in op.arguments:  # what no chunk has is asked for all the same
         there |= {f"{a.name}.n", *(f"{a.name}.{p}" for p in a.parts if p in ("min", "max"))}
-        if "sum" in a.parts:
-            there |= {f"{a.name}.l0", f"{a.name}.odd0"} if is_double(a.type) else {f"{a.name}.low", f"{a.name}.high"}
+        if "sum" in a.parts and not is_double(a.type):
+            there |= {f"{a.name}.low", f"{a.name}.high"}
+        for own in (*([a.name] if "sum" in a.parts and is_double(a.type) else []), *of_series(a.name, a.parts)):
+            there |= {f"{own}.odd0", *([] if any(n.startswith(f"{own}.l") for n in there) else [f"{own}.l0"])}
     keys = sorted(n for n in there if n.endswith((".min", ".max")))
     return Columns(("n", *sorted(there - set(keys))), tuple(keys))
 

@@ -8,8 +8,8 @@ and is then answered from such chunks as tell enough (``Layout``).
 Columns of a chunk: ``pane`` (its end, from the chunk's ``base`` in units of the layout's grid), ``sig`` (number of a
 signature of the layout), ``n`` (rows), the groups, and for an argument ``a``: ``a.n`` (values that are not NULL),
 ``a.low`` and ``a.high`` (words of the 128-bit sum), ``a.l<k>`` and ``a.odd<k>`` (limbs of a sum of doubles, numbers of
-NaN, +Inf and -Inf), ``a.min`` and ``a.max`` (keys; greatest wins). Columns that others tell are left out: see
-``_default``.
+NaN, +Inf and -Inf), ``a.min`` and ``a.max`` (keys; greatest wins); ``a:s.l<k>`` and ``a:s.odd<k>`` of the sum of a
+series ``s`` of ``a``. Columns that others tell are left out: see ``_default``.
 """
 
 from __future__ import annotations
@@ -43,22 +43,25 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True)
 class Layout:
     """What panes tell: their ends are ``base`` and multiples of ``grid`` from there; rows fulfil or do not fulfil
-    ``predicates`` (bit p of their signature), by name; of arguments there are ``parts``, such as ``a.sum``."""
+    ``predicates`` (bit p of their signature), by name; of arguments there are ``parts``, such as ``a.sum``. ``hours``
+    (0: none): panes of so long for windows of hours in a zone, of which some long ago are cut finer, by ``grid``."""
 
     grid: int
     base: int
     predicates: tuple[str, ...]
     parts: tuple[str, ...]
+    hours: int = 0
 
     def to_text(self) -> str:
         """As a head of the state keeps it."""
-        return json.dumps([self.grid, self.base, list(self.predicates), list(self.parts)])
+        hours = [self.hours] if self.hours else []
+        return json.dumps([self.grid, self.base, list(self.predicates), list(self.parts), *hours])
 
     @staticmethod
     def of_text(text: str) -> Layout:
         """The layout that ``to_text`` wrote."""
-        grid, base, predicates, parts = json.loads(text)
-        return Layout(grid, base, tuple(predicates), tuple(parts))
+        grid, base, predicates, parts, *hours = json.loads(text)
+        return Layout(grid, base, tuple(predicates), tuple(parts), *hours)
 
 
 @dataclass(frozen=True)
@@ -261,7 +264,8 @@ def forget_layouts(state: ShardState, structures: Iterable[str]) -> None:
 def _told_with(name: str) -> list[str]:
     """The columns that belong to one which is there."""
     argument, _, part = name.rpartition(".")
-    return [f"{argument}.n", *([f"{argument}.high"] if part == "low" else [])]
+    values = argument.partition(":")[0]
+    return [f"{values}.n", *([f"{argument}.high"] if part == "low" else [])]
 
 
 def _column(rows: pa.RecordBatch, name: str) -> Ints:
@@ -291,7 +295,7 @@ def _rows(partials: Partials, base: int, grid: int) -> pa.RecordBatch:
         argument, _, part = name.rpartition(".")
         told = part == "n" and bool((values == partials.n).all())
         told |= part == "high" and bool((values == partials.columns[f"{argument}.low"] >> 63).all())
-        told |= part.startswith(("odd", "error", "cut")) and not values.any()
+        told |= part.startswith(("odd", "error", "cut", "l")) and part != "low" and not values.any()
         if not told:
             columns[name] = _narrow(values) if part == "n" else pa.array(values)
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

@@ -20,7 +20,7 @@ from muntin.aggregates.registry import described
 from muntin.core.shown import counted
 from muntin.core.spans import span_text, span_words
 from muntin.core.time import DAY
-from muntin.core.zones import zone
+from muntin.core.zones import grid_of, zone
 from muntin.dataflow.graph import Early, Edge, Graph, Shared, Vertex, column_name, read_by, vertex_id
 from muntin.dataflow.routes import Keyed, Route, Single
 from muntin.dataflow.sharing.rule import Rule
@@ -29,7 +29,7 @@ from muntin.operators.reader import Reader
 from muntin.operators.source import Source
 from muntin.operators.synopsis import Synopsis, Window
 from muntin.operators.synopsis_fold import Argument
-from muntin.operators.synopsis_held import parts_of, value_part
+from muntin.operators.synopsis_held import SUMS, parts_of, value_part
 from muntin.operators.time_window import TimeWindow
 from muntin.optimizer.plan_text import agg_text, spark_text
 from muntin.plan.catalog import Stream
@@ -40,9 +40,10 @@ from muntin.plan.windows import Range, Ticks
 
 T = TypeVar("T")
 
-FUNCTIONS = frozenset(["count", "sum", "avg", "min", "max"])
-"""Aggregates that partials of panes give exactly. (COUNT_IF and BOOL_AND are of them by another name.) Those over
-values are read from counts of these, and APPROX_* from sketches."""
+FUNCTIONS = frozenset(["count", "regr_count", "min", "max"]) | SUMS
+"""Aggregates that partials of panes give exactly, with those that are answered from sums of doubles
+(``aggregates.moments``). (COUNT_IF and BOOL_AND are of them by another name.) Those over values are read from counts of
+these, and APPROX_* from sketches."""
 
 FINEST = 3_600
 """Panes that a window is cut into at most: windows whose common pane would be finer than that stay apart."""
@@ -71,10 +72,15 @@ class Candidate:
     early: Early | None = None
 
     @property
+    def of_hours(self) -> bool:
+        """Whether it is of real time while its instants are of a clock that is changed."""
+        return self.zone is not None and len(zone(self.zone).starts) > 1 and self.length % DAY != 0
+
+    @property
     def key(self) -> Hashable:
         """Equal for those that can read one synopsis, as far as their panes fit: their windows are of one kind of
         bounds, on the clock of one zone."""
-        return self.stream.name, self.groups, self.shift, self.granule, self.zone, self.streams
+        return self.stream.name, self.groups, self.shift, self.granule, self.zone, self.of_hours, self.streams
 
     @property
     def sketched(self) -> bool:
@@ -127,10 +133,12 @@ def _early(graph: Graph, number: int) -> Early | None:
 
 
 def _cut_by_panes(c: Candidate) -> bool:
-    """Whether the ends of a window are ends of panes: of a closed one, of panes whose last granule is apart; in a zone
-    that changes its clock, of panes on this clock."""
+    """Whether the ends of a window are ends of panes: of a closed one, of panes whose last granule is apart; of days in
+    a zone that changes its clock, of panes on this clock; of hours there, of panes of real time."""
     if c.granule and (c.granule > min(c.length, c.slide) or any(x % 2 for x in (c.length, c.slide, c.origin))):
         return False
+    if c.of_hours:
+        return not c.granule
     if c.zone is not None and len(zone(c.zone).starts) > 1:
         whole = c.length % DAY == 0 and not c.shift
         if not whole or (c.granule and c.length == c.slide):
@@ -165,11 +173,12 @@ def _hinted(graph: Graph, number: int) -> bool:
 
 def _given(agg: Agg) -> bool:
     """Whether partials, or values by pane, give the aggregate as it should be."""
-    if described(agg).fn != agg.base or not (agg.fn in FUNCTIONS or value_part(agg)):
+    moments = bool(described(agg).terms) and not agg.distinct
+    if described(agg).fn != agg.base or not (agg.fn in FUNCTIONS or moments or value_part(agg)):
         return False
     t = pa.null() if agg.arg is None else agg.arg.type
     match agg.fn:
-        case "count":
+        case _ if moments or agg.fn in ("count", "regr_count"):
             return True
         case _ if value_part(agg):
             return not pa.types.is_nested(t)
@@ -208,7 +217,7 @@ def _fitting(own: Sequence[Candidate], stays: Mapping[str, bool]) -> list[Candid
     kept: list[Candidate] = []
     grid = longest = 0
     for c in sorted(own, key=lambda c: not stays.get(c.id, False)):
-        finer = gcd(grid, c.length, c.slide, c.origin - (kept[0] if kept else c).origin)
+        finer = _told_by(c, gcd(grid, c.length, c.slide, c.origin - (kept[0] if kept else c).origin))
         if stays.get(c.id) or (max(longest, c.length) <= FINEST * finer and c.granule <= finer):
             kept.append(c)
             grid, longest = finer, max(longest, c.length)
@@ -218,8 +227,13 @@ def _fitting(own: Sequence[Candidate], stays: Mapping[str, bool]) -> list[Candid
 def panes(own: Sequence[Candidate]) -> tuple[int, int]:
     """(length of the longest panes of which every window and slide is made, where they are counted from)."""
     origin = own[0].origin
-    grid = gcd(*(x for c in own for x in (c.length, c.slide, c.origin - origin)))
+    grid = _told_by(own[0], gcd(*(x for c in own for x in (c.length, c.slide, c.origin - origin))))
     return grid, origin % grid
+
+
+def _told_by(c: Candidate, grid: int) -> int:
+    """Of panes that windows are made of the part by which a clock that was changed still goes by them."""
+    return grid_of(grid, c.origin, c.zone).step if c.of_hours and c.zone is not None else grid
 
 
 def synopsis_id(own: Sequence[Candidate]) -> str:
@@ -316,6 +330,7 @@ def _synopsis(own: Sequence[Candidate], columns: Sequence[Expr]) -> Synopsis:
         begins=((one.stream.name, one.shift),),
         granule=one.granule,
         zone=one.zone,
+        of_hours=one.of_hours,
     )
 
 
