@@ -9,7 +9,6 @@ from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from warnings import filterwarnings
 
 from muntin.cli.failures import CONTEXT
 from muntin.cli.job import Job, QueryPart, SessionPart, Sink, StreamPart, TablePart
@@ -41,8 +40,6 @@ def open_session(part: SessionPart, spark: Any = None) -> Session:
 
 def embedded_spark(part: SessionPart) -> Any:
     """An embedded Spark that keeps its log to errors; ``--debug`` lets it say all that it usually says."""
-    if not CONTEXT.debug:  # Spark's own word on a pandas that it takes all the same
-        filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     from muntin.session import local_spark
 
     config = {key: _text(value) for key, value in part.conf.items()}

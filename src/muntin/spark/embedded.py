@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from warnings import filterwarnings
 
 from pyspark import cloudpickle
 from pyspark.errors import PySparkRuntimeError
@@ -46,6 +47,8 @@ def local_spark(
 
     The workers run this interpreter; time zone UTC, no user interface, as many shuffle partitions as cores.
     """
+    # Spark's own word, each time that rows come, on a pandas that it takes all the same.
+    filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _let_workers_import_muntin()
     number = (os.cpu_count() or 1) if cores == "*" else int(cores)
