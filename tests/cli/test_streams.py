@@ -34,6 +34,7 @@ def test_stream_of_the_command_line() -> None:
         ("flights={here}:ts", "cannot tell the format of .*, or say format=csv"),
         ("flights={here}:ts;format=xml", "format is one of parquet, csv, json, not 'xml'"),
         ("flights={here}:ts;format=csv;sep=ab", "sep is one character or one of tab, comma, semicolon, pipe, space"),
+        ("flights={here}:ts;format=csv;sep=;", "the separator itself is written sep=semicolon"),
         ("flights={here}:ts;format=csv;header=no", "header is true or false"),
         ("flights={sample}:ts;sep=tab", "sep is a setting of files with separators"),
         ("flights={sample}:ts;slak=1 min", "'slak=1 min' is not a setting"),

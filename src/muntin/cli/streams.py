@@ -107,6 +107,8 @@ def _settings(told: str, settings: Sequence[str], keys: Sequence[str]) -> dict[s
     found: dict[str, str] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
+        if not setting.strip() and found.get("sep") == "":
+            raise ConfigError(f"{told}: a setting ends at ';', so the separator itself is written sep=semicolon")
         if key.strip() not in keys or not equals:
             raise ConfigError(f"{told}: {setting.strip()!r} is not a setting; they are {', '.join(keys)}")
         found[key.strip()] = value.strip()
