@@ -68,6 +68,11 @@ def listed() -> str:
     return ", ".join(a.shown if a.listed is None else a.listed for a in AGGREGATES if a.listed != "")
 
 
+def called() -> list[str]:
+    """The names by which SQL calls them."""
+    return [name for a in AGGREGATES for name in a.names]
+
+
 def spark_name(agg: Agg) -> str:
     """What Spark SQL calls the function; empty: no call, the bare argument."""
     what = described(agg)

@@ -11,7 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.aggregates.registry import listed
+from muntin.aggregates.registry import called, listed
 from muntin.cql import functions, instead, json_calls, literals, nested, spark_names, user_functions
 from muntin.cql.calls import function_name
 from muntin.cql.coerce import coerce
@@ -307,11 +307,11 @@ class ExprBinder:
         if words is not None:
             raise place_of(node, self.text).unsupported(instead.not_here(name, words))
         names = [*(f.name for f in self.catalog.scalars), *functions.NAMES]
-        hint = did_you_mean(name, names)
-        known = ", ".join(names)
+        hint = did_you_mean(name, [*names, *called()])
+        known = f" Functions: {', '.join(names)}; aggregates: {listed()};" if not hint else " The reference lists all;"
         raise place_of(node, self.text).unsupported(
-            f"there is no function {name} here.{hint} Functions: {known}; aggregates: {listed()}; your own are "
-            "registered first (muntin.function, session.function, [functions] of a job file)"
+            f"there is no function {name} here.{hint}{known} your own are registered first (muntin.function, "
+            "session.function, [functions] of a job file)"
         )
 
     def _is(self, node: exp.Is) -> Expr:

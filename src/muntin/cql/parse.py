@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import Token  # type: ignore[attr-defined]
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from muntin.core.errors import QueryError
 from muntin.cql.dialect import Cql
@@ -14,6 +16,10 @@ from muntin.cql.instead import for_call
 from muntin.cql.places import Place, place_of
 from muntin.cql.window_syntax import CqlParseError
 
+_KEYWORDS = (
+    "SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "EXCEPT", "INTERSECT",
+    "BETWEEN", "EXISTS", "RANGE", "SLIDE", "PARTITION",
+)  # fmt: skip
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -30,7 +36,7 @@ def parse(text: str) -> exp.Expr:
     except TokenError as e:
         raise _token_error(text, e) from None
     except ParseError as e:
-        raise _foreign(text, tokens) or _parse_error(text, e) from None
+        raise _foreign(text, tokens) or _parse_error(text, e, tokens) from None
     found = [t for t in trees if t is not None]
     if not found:
         raise Place(text, 0, 0).error("the query is empty: write SELECT ...")
@@ -71,10 +77,21 @@ def _foreign(text: str, tokens: list[Token]) -> QueryError | None:
     return Place(text, at.start, at.end + 1).unsupported(message)
 
 
-def _parse_error(text: str, e: ParseError) -> QueryError:
+def _parse_error(text: str, e: ParseError, tokens: Sequence[Token]) -> QueryError:
     if isinstance(e, CqlParseError):
-        return Place(text, e.start, e.end).error(_tidy(e.message))
+        return Place(text, e.start, e.end).error(f"{_tidy(e.message)}{_misspelt(tokens, e.start)}")
     first = e.errors[0] if e.errors else {}
     description = first.get("description") or str(e)
     place = {"line": first.get("line"), "column": first.get("col"), "token": first.get("highlight")}
     return QueryError(_tidy(str(description)), **place)
+
+
+def _misspelt(tokens: Sequence[Token], start: int) -> str:
+    """`` Did you mean FROM for FORM?`` where the word at ``start``, or the one before, is almost a keyword."""
+    at = [i for i, t in enumerate(tokens) if t.start == start]
+    words = [t.text for i in at for t in tokens[max(0, i - 1) : i + 1] if t.token_type == TokenType.VAR]
+    for word in words:
+        near = get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=0.75)
+        if near and near[0] != word.upper():
+            return f". Did you mean {near[0]} for {word}?"
+    return ""
