@@ -167,7 +167,7 @@ def test_what_cannot_be_taken_over_exactly_begins_empty_and_says_why() -> None:
         "SELECT COUNT(*) AS n FROM C [RANGE 1 SECONDS]": "no other query keeps the rows of C",
         "SELECT k FROM B [RANGE 5 SECONDS]": "no other query keeps the rows of B",  # those with a NULL key are gone
         "SELECT COUNT(*) AS n FROM A": "a window without end",
-        "SELECT k FROM A [ROWS 3]": "a window without end",
+        "SELECT k FROM A [ROWS 3]": "no other query numbers the rows of A alike",
         "Istream(SELECT DISTINCT k FROM A [RANGE 5 SECONDS])": "what changes from instant to instant",
         "SELECT k, FIRST(v) AS f FROM A [RANGE 5 SECONDS] GROUP BY k": "depends on when rows came",
         f"SELECT q.j, COUNT(*) AS n FROM ({ONCE}) AS q GROUP BY q.j": "whose past answers cannot be told",

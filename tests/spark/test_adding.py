@@ -203,7 +203,8 @@ def test_an_add_that_fails_leaves_the_others_running(
         source.put(events(3, 30, 10, 60))
         run.process_all_available()
         with pytest.raises(ConfigError, match="it would not become exact"):
-            run.add(session.sql("SELECT j, SUM(v) AS n FROM a [ROWS 5] GROUP BY j", name="count").write("blackhole"))
+            count = session.sql("Istream(SELECT j, SUM(v) AS n FROM a [ROWS 5] GROUP BY j)", name="count")
+            run.add(count.write("blackhole"))
         source.put(events(4, 40, 10, 60))
         run.process_all_available()
         run.heartbeat(END)

@@ -120,6 +120,13 @@ FRESH = {
     "counts": "SELECT j, COUNT(*) AS n, SUM(v) AS s FROM a [RANGE 12 SECONDS] WHERE k IS NOT NULL GROUP BY j",
     "both": "SELECT x.j, COUNT(y.v) AS n FROM a x [RANGE 9 SECONDS], b y [RANGE 17 SECONDS SLIDE 2 SECONDS] "
     "WHERE x.k = y.k GROUP BY x.j",
+    "latest": "SELECT j, COUNT(*) AS n, SUM(v) AS s FROM a [PARTITION BY k ROWS 5] GROUP BY j",
+    "met": "SELECT x.j, y.v FROM a x [ROWS 7], b y [ROWS 30] WHERE x.k = y.k",
+}
+NUMBERED = {
+    "rows": "SELECT k, j, v FROM a [PARTITION BY k ROWS 9]",
+    "met30": "SELECT x.j, x.v, y.j AS i, y.v AS w FROM a x [ROWS 30], b y [ROWS 30] WHERE x.k = y.k",
+    "met20": "SELECT x.v AS n FROM a x [ROWS 20], b y [ROWS 20] WHERE x.k = y.k",
 }
 
 
@@ -129,13 +136,15 @@ def test_a_new_query_takes_up_the_rows_that_others_keep(
     """On more levels than there were, and in the time of a stream that nobody read alone."""
     inputs = {n: feed(n).put(events(i, 0, 30, 60, disorder_s=2)) for i, n in enumerate("ab")}
     before = session_over(spark, inputs, {})
-    before.sql(PAIRS, name="pairs").write("blackhole")
+    for name, text in {"pairs": PAIRS, **NUMBERED}.items():
+        before.sql(text, name=name).write("blackhole")
     run(before, tmp_path / "cp")
     for i, source in enumerate(inputs.values()):
         source.put(events(10 + i, 30, 30, 60, disorder_s=2))
     for checkpoint, out in (("cp", "late"), ("other", "always")):
         session = session_over(spark, inputs, {})
-        session.sql(PAIRS, name="pairs").write("blackhole")
+        for name, text in {"pairs": PAIRS, **NUMBERED}.items():
+            session.sql(text, name=name).write("blackhole")
         for name, text in FRESH.items():
             session.sql(text, name=name).write("parquet", str(tmp_path / out / name))
         run(session, tmp_path / checkpoint)
@@ -195,7 +204,7 @@ def test_a_new_query_that_could_never_be_exact_is_refused(
     session = session_over(spark, {"a": source}, {})
     session.sql("SELECT k, v FROM a [ROWS 10]", name="last").write("blackhole")
     run(session, tmp_path / "cp")
-    session.sql("SELECT k, SUM(v) AS n FROM a [ROWS 10] GROUP BY k", name="count").write("blackhole")
+    session.sql("Istream(SELECT k, SUM(v) AS n FROM a [ROWS 10] GROUP BY k)", name="count").write("blackhole")
     with pytest.raises(ConfigError, match="would not become exact"):
         session.start(str(tmp_path / "cp"), "available_now")
     assert set(held(tmp_path / "cp")["queries"]) == {"last"}

@@ -13,20 +13,24 @@ from dataclasses import dataclass
 from muntin.dataflow.durable import DurablePlan, DurableVertex, Since
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
 from muntin.dataflow.routes import Everywhere, Here, Split
+from muntin.dataflow.row_history import numbered_inputs
 from muntin.operators.compute import Compute
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.materialize import Materialize
 from muntin.operators.merge import Merge
 from muntin.operators.net import Net
+from muntin.operators.reader import Reader
+from muntin.operators.rows_window import RowsWindow
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import Column, Expr, columns_of, conjuncts
-from muntin.plan.windows import Now, Range, delay_of
+from muntin.plan.windows import Now, Range, Rows, Unbounded, delay_of
 
 AGGREGATES = {
     "count", "sum", "avg", "min", "max", "median", "quantile", "percentile_disc", "var_pop", "var_samp", "stddev_pop",
@@ -34,6 +38,9 @@ AGGREGATES = {
     "regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "try_sum", "try_avg",
 }  # fmt: skip
 """Aggregates that go by the values of the rows in the window alone, not by when they came."""
+
+NUMBERING = (RowsWindow, CountedJoin)
+"""Operators that number the rows of streams (``dataflow.row_history``)."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +131,14 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
         return "it scales what it counts of a part of its rows, and others do not keep what each row stands for"
     if any(s.sample is not None for s in plan.streams):
         return "it reads a stream that is sampled"
-    if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now) for _, reach in plan.horizon):
+    if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now | Rows) for _, reach in plan.horizon):
         return "it has a window without end, or a window on results"
+    if any(numbered_inputs(plan, n) is None for n, v in enumerate(plan.vertices) if isinstance(v.op, NUMBERING)):
+        return "it numbers rows at the instants of its SLIDE, or those of a query"
     if any(delay_of(w) for _, reach in plan.horizon for w, _ in reach):
         return "it has a window with DELAY"
-    if not all(_goes_by_windows(v) for v in own):
+    counted = all(isinstance(w, Rows) for _, reach in plan.horizon for w, _ in reach)
+    if not all(_goes_by_windows(v, counted) for v in own):
         return "what it shows depends on when rows came, not on its windows alone"
     return None
 
@@ -138,30 +148,34 @@ def _shares_plainly(own: list[Vertex], known: frozenset[str]) -> bool:
     be worked out anew. (DISTINCT is not among them: which of equal rows it shows depends on what it showed before.)"""
     for v in own:
         match v.op:
-            case TimeWindow(window=Range(slide=None) | Now(), ticks=None):
+            case TimeWindow(window=Range(slide=None) | Now() | Unbounded(), ticks=None):
                 continue
             case TimeWindow():
                 return False
             case Narrow(parts=parts) if any(p.slides for p in parts):
                 return False
     stateful = [v for v in own if v.op.stateful]
-    shown = (WindowJoin, GraphJoin, GroupAggregate, Materialize, TopRows)
+    shown = (WindowJoin, GraphJoin, GroupAggregate, Materialize, TopRows, *NUMBERING)
     changes = all(getattr(v.op, "emit", "changes") == "changes" for v in stateful)
     return changes and all(isinstance(v.op, shown) if v.id in known else not v.op.begins for v in stateful)
 
 
-def _goes_by_windows(vertex: Vertex) -> bool:
-    """Whether an operator's answer at an instant is a function of the rows that are valid then."""
+def _goes_by_windows(vertex: Vertex, counted: bool) -> bool:
+    """Whether an operator's answer at an instant is a function of the rows that are valid then. ``counted``: all
+    windows are of rows, so that all instants that they mark are those at which rows come."""
+    one = len(vertex.inputs) == 1 or counted
     match vertex.op:
+        case GroupAggregate(aggs=aggs, from_input=False):
+            return one and all(a.base in AGGREGATES for _, a in aggs)
         case GroupAggregate(aggs=aggs):
             return len(vertex.inputs) == 1 and all(a.base in AGGREGATES for _, a in aggs)
         case TimeWindow(window=window):
-            return isinstance(window, Now) or (isinstance(window, Range) and window.rows is None)
+            return isinstance(window, Now | Unbounded) or (isinstance(window, Range) and window.rows is None)
         case GraphJoin(origins=origins, passing=passing):
             return origins is None and not passing
         case Materialize():
-            return len(vertex.inputs) == 1
-    return isinstance(vertex.op, WindowJoin | Narrow | Compute | Distinct | TopRows | Merge | Net)
+            return one
+    return isinstance(vertex.op, (WindowJoin, Narrow, Compute, Distinct, TopRows, Merge, Net, Reader, *NUMBERING))
 
 
 def columns_needed(source: Source) -> set[str]:

@@ -40,6 +40,7 @@ from muntin.operators.merge import Merge
 from muntin.operators.net import Net, net
 from muntin.operators.reader import Reader
 from muntin.operators.repeat import Repeat
+from muntin.operators.shared_rows import SharedRows
 from muntin.operators.synopsis import Synopsis
 from muntin.operators.top_rows import TopRows
 from muntin.plan.exprs import USER
@@ -183,7 +184,7 @@ class _Evaluation:
         if not found:
             return None
         whole = Batch.concat(found)
-        if isinstance(vertex.op, Synopsis | CountedJoin):  # whose readers find their rows by window
+        if isinstance(vertex.op, Synopsis | CountedJoin | SharedRows):  # whose readers find their rows by window
             window = whole.columns.column(whole.columns.num_columns - 1).to_numpy()
             whole = whole.take(np.argsort(window, kind="stable"))
         return whole

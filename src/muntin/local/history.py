@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -22,15 +23,20 @@ from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock
 from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp
 from muntin.dataflow.graph import QueryPlan, Vertex
-from muntin.dataflow.history import KeptRows, columns_needed, kept_rows, serves, since_of, why_not
+from muntin.dataflow.history import NUMBERING, KeptRows, columns_needed, kept_rows, serves, since_of, why_not
+from muntin.dataflow.row_history import KeptNumbers, NumberedInput, kept_numbers, numbered_by
 from muntin.engine.clocks import CLOCKS, Times
+from muntin.engine.deferral import BEHIND
 from muntin.engine.source import Arrived, ship
+from muntin.local.row_history import Opening, Unmarked, begin, rows_of
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.context import Context
+from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.materialize import Materialize
 from muntin.operators.operator import Described, Operator, Show
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
-from muntin.plan.windows import Range, own_ticks
+from muntin.plan.windows import Range, Unbounded, own_ticks
 from muntin.state.shard_state import Chunk, ShardState
 from muntin.state.snapshots import Snapshot
 from muntin.state.window_rows import EXP, int64s
@@ -61,11 +67,14 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
 
     The notes of the others say why they begin with empty windows. Cost: the rows that are taken over, once.
     """
-    batch, found = taken.durable.batch, Filled(taken)
+    batch = taken.durable.batch
     begun = {i for i, since in taken.since.items() if since == batch}
     if before is None or not begun:
-        return found
-    known, kept = frozenset(before.vertices), kept_rows(before)
+        return Filled(taken)
+    known, kept = frozenset(before.vertices), Kept.of(before)
+    numbered = [n for n in numbered_by(taken.plans.values()) if n.vertex in begun]
+    fillings: dict[str, _Filling] = {}
+    why: dict[str, str] = {}
     for name, plan in taken.plans.items():
         own = {v.id for v in plan.vertices if v.op.stateful}
         if not own & begun:
@@ -75,17 +84,45 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
                 raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
             if holders := {taken.durable.vertices[v].inside for v in own & begun} - {""}:
                 if holders <= known:
-                    found = _noted(found, name, _reading(found, name, batch))
+                    why[name] = ""
                     continue
                 raise NoHistory("it reads a synopsis that begins with it")
             reason = why_not(plan, known)
             if reason is not None:
                 raise NoHistory(reason)
             shared = {v: since_of(before.vertices[v]) for v in own & known}
-            found = _filled(found, name, _Filling(plan, kept, opens, shards, shared))
+            filling = _Filling(plan, kept, opens, shards, shared, numbered)
+            filling.cells()
+            fillings[name] = filling
         except NoHistory as e:
-            found = _noted(found, name, f"{found.taken.notes.get(name, 'new')}; no history was taken up: {e}")
+            why[name] = str(e)
+    found = Filled(taken)
+    for name in _begin_empty(taken.plans, fillings, why, begun):
+        why[name] = "a new query that begins with empty windows numbers the same rows"
+    for name in taken.plans:
+        if why.get(name) == "":
+            found = _noted(found, name, _reading(found, name, batch))
+        elif name in why:
+            note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {why[name]}"
+            found = _noted(found, name, note)
+        elif name in fillings:
+            found = _filled(found, name, fillings[name])
     return found
+
+
+def _begin_empty(
+    plans: Mapping[str, QueryPlan], fillings: dict[str, _Filling], why: Mapping[str, str], begun: Collection[str]
+) -> list[str]:
+    """Take out of ``fillings`` who has a new window of rows with a query that cannot be filled: that would be asked to
+    take back rows that it never got."""
+    empty = {v.id for name in why for v in plans[name].vertices if v.id in begun and isinstance(v.op, NUMBERING)}
+    left: list[str] = []
+    while gone := [n for n in fillings if empty & {v.id for v in plans[n].vertices}]:
+        for name in gone:
+            del fillings[name]
+            empty |= {v.id for v in plans[name].vertices if v.id in begun and isinstance(v.op, NUMBERING)}
+        left += gone
+    return left
 
 
 def _noted(found: Filled, name: str, note: str) -> Filled:
@@ -116,16 +153,31 @@ def _filled(found: Filled, name: str, filling: _Filling) -> Filled:
     return Filled(taken, {**found.cells, **cells}, {**found.watermarks, filling.domain: filling.watermark})
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What the vertices of a checkpoint keep of streams: by time, and by number."""
+
+    rows: tuple[KeptRows, ...]
+    numbers: tuple[KeptNumbers, ...]
+
+    @staticmethod
+    def of(plan: DurablePlan) -> Kept:
+        """Of a durable plan's vertices."""
+        return Kept(kept_rows(plan), kept_numbers(plan))
+
+
 @dataclass
 class _Filling:
     """One query being filled."""
 
     plan: QueryPlan
-    kept: Sequence[KeptRows]
+    kept: Kept
     opens: Open
     shards: int
     shared: Mapping[str, Since]
     """Vertices that go on, with the first batch that each has rows of."""
+    new: Sequence[NumberedInput]
+    """Inputs of the windows of rows that are new, in any query."""
     watermark: int = NEVER
 
     @property
@@ -137,14 +189,16 @@ class _Filling:
     def domain(self) -> str:
         return "\n".join(self.streams)
 
-    def cells(self) -> tuple[dict[str, ShardState], Since]:
-        """The states of all of its vertices, and since when those rows were kept. Raises NoHistory."""
-        sources = [i for i, v in enumerate(self.plan.vertices) if v.is_source]
-        candidates = {i: [k for k in self.kept if self._serves(k, i)] for i in sources}
+    @cached_property
+    def _made(self) -> tuple[dict[str, ShardState], Since]:
+        sources = {w.inputs[0].vertex for w in self.plan.vertices if _by_time(w)}
+        candidates = {i: [k for k in self.kept.rows if self._serves(k, i)] for i in sorted(sources)}
         lacking = [self._source(i).stream.name for i, ks in candidates.items() if not ks]
         if lacking:
             raise NoHistory(f"no other query keeps the rows of {lacking[0]} with the columns and filters that it needs")
-        held = self.opens({k.vertex for ks in candidates.values() for k in ks} | {CLOCKS})
+        numbered = self._numbered()
+        wanted = {k.vertex for ks in candidates.values() for k in ks} | {k.given.vertex for _, k in numbered}
+        held = self.opens(wanted | self._going_on() | {CLOCKS})
         if held is None:
             raise NoHistory("no batch has been committed")
         clock = held.of(CLOCKS)[0]
@@ -155,12 +209,50 @@ class _Filling:
         if self.watermark == NEVER:
             raise NoHistory("no instant has been answered yet")
         chosen = {i: self._longest(i, ks, clock) for i, ks in candidates.items()}
-        known = (*(k.since for k in chosen.values()), *self.shared.values())
+        known = (*(k.since for k in chosen.values()), *(k.since for _, k in numbered), *self.shared.values())
         since = {s.batch: s for s in known}
         if len(since) > 1:
             raise NoHistory("the rows of its streams have been kept since different batches")
         rows = {i: rows_held(self._source(i), k, held) for i, k in chosen.items()}
-        return self._warm(rows, clock), next(iter(since.values()))
+        return self._warm(rows, clock, self._numbering(numbered, held)), next(iter(since.values()))
+
+    def cells(self) -> tuple[dict[str, ShardState], Since]:
+        """The states of all of its vertices, and since when those rows were kept. Raises NoHistory."""
+        return self._made
+
+    def _going_on(self) -> set[str]:
+        """The operators with numbered rows that go on."""
+        return {v.id for v in self.plan.vertices if v.id in self.shared and isinstance(v.op, NUMBERING)}
+
+    def _numbered(self) -> list[tuple[NumberedInput, KeptNumbers]]:
+        """For each input of a new window of rows whose numbers it goes on from. Raises NoHistory."""
+        found, own = [], {v.id for v in self.plan.vertices}
+        for given in (n for n in self.new if n.vertex in own):
+            needed = columns_needed(given.source)
+            fitting = [k for k in self.kept.numbers if k.given.serves(given, needed)]
+            if not fitting:
+                raise NoHistory(
+                    f"no other query numbers the rows of {given.source.stream.name} alike and keeps as many, with the "
+                    "columns and filters that it needs"
+                )
+            found.append((given, min(fitting, key=lambda k: (k.since.batch, k.given.sizes, k.given.vertex))))
+        return found
+
+    def _numbering(
+        self, numbered: Sequence[tuple[NumberedInput, KeptNumbers]], held: Snapshot
+    ) -> dict[str, ShardState]:
+        """The states, by name, of windows of rows: those that go on, and new ones. Raises NoHistory."""
+        used = self._going_on() | {kept.given.vertex for _, kept in numbered}
+        if any(BEHIND in s.heads for id in used for s in held.of(id).values()):
+            raise NoHistory("those who number the rows of its streams wait for their turn")
+        found = {f"{id}/{shard}": state for id in self._going_on() for shard, state in held.of(id).items()}
+        made = {given.vertex: {shard: ShardState() for shard in range(self.shards)} for given, _ in numbered}
+        for given, kept in numbered:
+            rows, size = rows_of(kept, held, self.watermark)
+            if size > MOST_BYTES:
+                raise NoHistory(_too_many(given.source.stream.name, size))
+            begin(given, rows, made[given.vertex])
+        return found | {f"{id}/{shard}": state for id, states in made.items() for shard, state in states.items()}
 
     def _source(self, number: int) -> Source:
         op = self.plan.vertices[number].op
@@ -173,20 +265,24 @@ class _Filling:
     def _longest(self, number: int, candidates: Sequence[KeptRows], clock: ShardState) -> KeptRows:
         """The rows that reach back furthest, if that is far enough for every window on the source."""
         best = max(candidates, key=lambda k: (k.window.window.length, -k.since.batch))  # type: ignore[union-attr]
-        windows = [v.op for v in self.plan.vertices if any(e.vertex == number for e in v.inputs)]
+        windows = [v.op for v in self.plan.vertices if _by_time(v) and v.inputs[0].vertex == number]
         first = min(first_in(w, self.watermark) for w in windows if isinstance(w, TimeWindow))
         if expiry_of(best.window, first) <= watermark_of(clock, best.streams):
             raise NoHistory(f"its window on {best.stream} reaches further back than the rows that are kept")
         return best
 
     def _warm(
-        self, rows: Mapping[int, tuple[pa.RecordBatch, NDArray[np.int64]]], clock: ShardState
+        self,
+        rows: Mapping[int, tuple[pa.RecordBatch, NDArray[np.int64]]],
+        clock: ShardState,
+        numbered: Mapping[str, ShardState],
     ) -> dict[str, ShardState]:
         """The states after the rows have come to the query's operators, before any of its instants."""
         at = self.watermark
         first = at - 1 if self.shared else at  # what goes on has answered the instants before W
         vertices = tuple(self._begun(v, first) for v in self.plan.vertices)
         pipeline = LocalPipeline(replace(self.plan, vertices=vertices), self.shards)
+        pipeline.restore(numbered)
         clocks = clock.heads.get("clocks", {})
         seen = [s.name in clocks and SourceClock(**clocks[s.name]).top_ts != NEVER for s in pipeline.graph.streams]
         lows = tuple(first if came else FOREVER for came in seen)
@@ -206,11 +302,20 @@ class _Filling:
     def _begun(self, vertex: Vertex, first: int) -> Vertex:
         """The vertex such that no row enters a window before ``first``, nor a new operator before W."""
         op = vertex.op
+        if isinstance(op, NUMBERING):
+            return replace(vertex, op=Opening(op, first, self.watermark))
         if isinstance(op, TimeWindow):
             return replace(vertex, op=FromThen(op.window, op.ticks, op.options, first))
+        if isinstance(op, GroupAggregate | Materialize) and len(vertex.inputs) > 1:
+            op = Unmarked(op)
         if self.shared and op.stateful and vertex.id not in self.shared:
-            return replace(vertex, op=_Begun(op, self.watermark))
-        return vertex
+            op = _Begun(op, self.watermark)
+        return replace(vertex, op=op)
+
+
+def _by_time(vertex: Vertex) -> bool:
+    """Whether it is a window of time on a stream, which has no numbered rows."""
+    return isinstance(vertex.op, TimeWindow) and not isinstance(vertex.op.window, Unbounded)
 
 
 def watermark_of(clock: ShardState, streams: Sequence[str]) -> int:
@@ -254,8 +359,12 @@ def chunks_held(kept: KeptRows, held: Snapshot) -> dict[tuple[int, Hashable], Ch
     }
     size = sum(c.meta["bytes"] for c in found.values())
     if size > MOST_BYTES:
-        raise NoHistory(f"the rows kept of {kept.stream} are {size >> 20} MB, more than {MOST_BYTES >> 20}")
+        raise NoHistory(_too_many(kept.stream, size))
     return found
+
+
+def _too_many(stream: str, size: int) -> str:
+    return f"the rows kept of {stream} are {size >> 20} MB, more than {MOST_BYTES >> 20}"
 
 
 def part_of(chunk: Chunk, kept: KeptRows, schema: pa.Schema) -> Part:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.aggregates.order import sort_keys
-from muntin.core.batch import Batch, concat_rows, no_columns
+from muntin.core.batch import Batch, all_plus, concat_rows, forever, no_columns
 from muntin.core.time import FOREVER, NEVER
 from muntin.operators.context import Context
 from muntin.operators.operator import Described, Show
@@ -52,6 +52,10 @@ class RowsWindow(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return rows_window(self, state, inputs[0], ctx)
+
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
+        """The rows of the window. Cost: those that are kept."""
+        return rows_in(self, self.count, state, inputs[0].columns.schema, at)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Later rows decide when one leaves."""
@@ -107,6 +111,42 @@ def windows_of(
     own = [pa.array(number[staying]), pa.array(partitions.numbers()[group[staying]])]
     _remember(op, state, fresh.take(pa.array(staying)), own, int(has.max()))
     return found
+
+
+def rows_in(op: RowsWindow, count: int, state: ShardState, schema: pa.Schema, at: int) -> Batch:
+    """The rows of a window of ``count`` (up to ``op.count``) as they are kept, as entering at ``at``."""
+    chunks = [c.load() for c in state.list("held")]
+    if not chunks:
+        return Batch.empty(schema, signed=True)
+    slide, whole = op.slide or 1, concat_rows(chunks)
+    has, number = _counts(op, state, whole), int64s(whole, NUMBER)
+    last = has // slide * slide
+    inside = np.flatnonzero((number > last - count) & (number <= last))
+    rows = whole.select(schema.names).take(pa.array(inside))
+    return Batch(rows, np.full(len(inside), at, np.int64), forever(len(inside)), all_plus(len(inside)))
+
+
+def begin_rows(
+    op: RowsWindow, state: ShardState, partitions: tuple[pa.RecordBatch, Ints], numbered: tuple[pa.RecordBatch, Ints],
+    ahead: Batch,
+) -> None:  # fmt: skip
+    """Let an empty state go on where one is that has had these rows. ``partitions``: keys, and how many rows each has
+    had; ``numbered``: the last rows of each at least, with their numbers; ``ahead``: rows whose instant is to come."""
+    (keys, had), (rows, number) = partitions, numbered
+    table = KeyedTable(state, "partitions", keys.schema)
+    ids = table.ids_of(keys, len(had))
+    table.counter("rows")[ids] = had
+    table.live[:] = 1
+    given = table.numbers()
+    table.save(ids)
+    if len(ahead):
+        insert(state, "waiting", timed(ahead.columns, ahead.ts, ahead.exp))
+    slide, group = op.slide or 1, table.ids_of(_keys(op, rows), rows.num_rows)
+    staying = np.flatnonzero(number > table.counter("rows")[group] // slide * slide - op.count)
+    if len(staying):
+        own = [pa.array(number[staying]), pa.array(given[group[staying]])]
+        kept = timed(rows.take(pa.array(staying)), np.zeros(len(staying), np.int64), forever(len(staying)))
+        _remember(op, state, kept, own, int(had.max()))
 
 
 def _keys(op: RowsWindow, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -195,13 +235,18 @@ def _remember(
     def merged(runs: list[pa.RecordBatch], every: bool) -> pa.RecordBatch:
         """Several runs as one, without rows that have left."""
         whole = concat_rows(runs)
-        keys = _keys(op, whole)
-        partitions = KeyedTable(state, "partitions", keys.schema)
-        group = partitions.ids_of(keys, whole.num_rows)
-        has = partitions.counter("rows")[group]
+        has = _counts(op, state, whole)
         return _by_number(whole.take(pa.array(np.flatnonzero(int64s(whole, NUMBER) > has // slide * slide - op.count))))
 
     add_run(state, structure, _by_number(marked), merged, _newest)
+
+
+def _counts(op: RowsWindow, state: ShardState, rows: pa.RecordBatch) -> Ints:
+    """How many rows the partition of each row has had."""
+    keys = _keys(op, rows)
+    partitions = KeyedTable(state, "partitions", keys.schema)
+    group = partitions.ids_of(keys, rows.num_rows)
+    return partitions.counter("rows")[group]
 
 
 def _by_number(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -31,7 +31,7 @@ from muntin.scalars.evaluate import predicate_mask
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.runs import add_run
 from muntin.state.shard_state import ShardState
-from muntin.state.window_rows import EXP, START, bounds, int64s
+from muntin.state.window_rows import EXP, START, bounds, insert, int64s, timed
 
 Ints = NDArray[np.int64]
 
@@ -280,6 +280,31 @@ class CountedRows:
         group = table.ids_of(_of(whole, self.given.by), whole.num_rows)
         left = int64s(whole, EXP) <= table.counter("rows")[group]
         return self._again(whole.take(pa.array(np.flatnonzero(~left))))
+
+
+def begin_counted(
+    given: CountedInput, number: int, state: ShardState, partitions: tuple[pa.RecordBatch, Ints],
+    numbered: tuple[pa.RecordBatch, Ints], ahead: Batch,
+) -> None:  # fmt: skip
+    """Let an empty state of input ``number`` go on where one is that has had these rows. ``partitions``: keys, and how
+    many rows each has had; ``numbered``: the last rows of each at least, with their numbers; ``ahead``: rows whose
+    instant is to come."""
+    (keys, had), (rows, own) = partitions, numbered
+    table = KeyedTable(state, f"partitions{number}", keys.schema)
+    ids = table.ids_of(keys, len(had))
+    table.counter("rows")[ids], table.live[:] = had, 1
+    table.save(ids)
+    if len(ahead):
+        insert(state, f"waiting{number}", timed(ahead.columns, ahead.ts, ahead.exp))
+    group = table.ids_of(_of(rows, given.by), rows.num_rows)
+    stays = own + given.count > table.counter("rows")[group]
+    if given.keep != TRUE and len(stays):
+        stays &= predicate_mask(given.keep, rows)
+    place = np.flatnonzero(stays)
+    if len(place):
+        kept = timed(rows.take(pa.array(place)), own[place], own[place] + given.count)
+        entered = rebuilder(given.layout, rows.schema.names)(kept)
+        state.append(f"in{number}", entered, **bounds(entered))
 
 
 def _of(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:

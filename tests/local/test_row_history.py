@@ -1,0 +1,142 @@
+"""A new query over windows of rows goes on from what others have numbered: it answers as if it had always been."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from test_history import SCHEMA, SECOND, continued, data, relation, restarted, snapshot, undisturbed
+
+from muntin.cql.binder import bind
+from muntin.dataflow.durable import Asked, from_json, take_up, to_json
+from muntin.dataflow.planner import plan_query
+from muntin.local.history import fill
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.counted_join import CountedJoin
+from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
+
+FULL = "its windows are full"
+UNFIT = ("no other query numbers the rows", "numbers the same rows", "depends on when rows came")
+"""Why some of the queries drawn begin empty: joins keep no rows with a NULL key, and a row may be of too many."""
+
+
+def asked(text: str, slack: int = 0, order: str | None = None) -> Asked:
+    streams = (
+        Stream(n, SCHEMA, "ts", ts_unit=SECOND, order=i, slack=slack * SECOND, order_by=order)
+        for i, n in enumerate("ABC")
+    )
+    bound = bind(text, Catalog(tuple(streams)), QueryOptions())
+    return Asked(bound, lambda places, known: plan_query(bound, places, known))
+
+
+def has(query: Any, kind: type) -> bool:
+    return any(isinstance(v.op, kind) for v in query.vertices)
+
+
+ALONE = [
+    "SELECT j, v FROM A {w}", "SELECT k, v FROM A {w} WHERE v > 0.5", "SELECT COUNT(*) AS n, SUM(v) AS t FROM A {w}",
+    "SELECT k, SUM(v) AS t, MAX(j) AS m FROM A {w} GROUP BY k", "SELECT j, MEDIAN(v) AS m FROM A {w} GROUP BY j",
+    "SELECT DISTINCT j FROM A {w}", "SELECT k, v FROM A {w} ORDER BY v, k LIMIT 3",
+    "SELECT q.n, COUNT(*) AS m FROM (SELECT k, COUNT(*) AS n FROM A {w} GROUP BY k) AS q GROUP BY q.n",
+]  # fmt: skip
+PAIRS = [
+    "SELECT a.j, a.v, b.j AS z, b.v AS w FROM A {w} a, B {u} b WHERE a.k = b.k",
+    "SELECT a.k, COUNT(*) AS n, SUM(b.v) AS s FROM A {w} a, B {u} b WHERE a.k = b.k AND a.v > 0.5 GROUP BY a.k",
+    "SELECT a.v, b.v AS w FROM A {w} a, B {u} b WHERE a.j < b.k",
+    "SELECT a.v, b.v AS w FROM A {w} a, B [RANGE 6 SECONDS] b WHERE a.k = b.k",
+]
+RANGED = "SELECT a.k, a.v, b.k AS x, b.v AS y FROM A [RANGE 9 SECONDS] a, B [RANGE 9 SECONDS] b WHERE a.j <= b.j"
+
+
+def window(rng: Random, by: str, most: int, slide: str) -> str:
+    return f"[{by}ROWS {rng.randint(1, most)}{slide}]"
+
+
+def draw(rng: Random) -> tuple[dict[str, str], dict[str, str]]:
+    """Queries that run, and those that come later."""
+    by, slide = rng.choice(["", "PARTITION BY k "]), rng.choice(["", "", " SLIDE 3"])
+    wide = {"w": f"[{by}ROWS 14{slide}]", "u": f"[{by}ROWS 14{slide}]"}
+
+    def drawn() -> dict[str, str]:
+        own = rng.choice([slide, ""]) if rng.random() < 0.8 else " SLIDE 2"
+        return {x: window(rng, by, 11, own) for x in "wu"}
+
+    if rng.random() < 0.5:
+        first = {"wide": ALONE[0].replace("j, v", "k, j, v").format(**wide)}
+        first |= {"other": rng.choice(ALONE).format(**drawn())} if rng.random() < 0.5 else {}
+        return first, {f"new{n}": rng.choice(ALONE).format(**drawn()) for n in range(rng.choice((1, 1, 2)))}
+    first = {"wide": PAIRS[0].format(**wide), "ranged": RANGED}
+    first |= {"other": rng.choice(PAIRS).format(**drawn())} if rng.random() < 0.7 else {}
+    return first, {f"new{n}": rng.choice(PAIRS).format(**drawn()) for n in range(rng.choice((1, 1, 2)))}
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(s, marks=pytest.mark.slow) for s in range(6, 200))])
+def test_a_new_query_answers_as_if_it_had_always_been_there(seed: int) -> None:
+    rng = Random(f"numbers of rows {seed}")
+    texts, later = draw(rng)
+    slack, order = rng.choice((0, 3)), rng.choice((None, None, "v"))
+    first, second = ({n: asked(t, slack, order) for n, t in own.items()} for own in (texts, later))
+    batches = data(seed, slack)
+    found, tables, at = restarted(first, second, batches, rng.randint(3, 10), rng.choice((1, 2, 3)))
+    for name, results in zip(second, tables, strict=True):
+        note = found.taken.notes.get(name, UNFIT[0])  # none: it asks what another query does, nothing of it is new
+        assert FULL in note or any(x in note for x in UNFIT), (note, texts, later[name])
+        if FULL in note:
+            same(results, undisturbed(second[name], {}, batches), at)
+
+
+def same(results: list[pa.Table], always: list[pa.Table], at: int) -> None:
+    """The answers from W on are those of a query that was always there; of an empty relation nothing is shown."""
+    got, expected = (relation(t, at) for t in (results, always))
+    for answers in (got, expected):
+        if not answers.get(at):
+            answers.pop(at, None)
+    assert got == expected
+
+
+WIDE = "SELECT k, j, v FROM A [{by}ROWS 14]"
+JOINED = "SELECT a.j, a.v, b.j AS z, b.v AS w FROM A [{by}ROWS {n}] a, B [{by}ROWS {n}] b WHERE a.k = b.k"
+BY = "PARTITION BY k "
+
+
+ON_A, ON_BOTH = [WIDE], [JOINED.replace("{n}", "14"), JOINED.replace("{n}", "8")]
+REPORTED = [*ALONE[:2], *ALONE[3:]]
+"""With SLIDE: a whole answer whenever the window moves."""
+
+
+@pytest.mark.parametrize(("by", "shards"), [("", 1), (BY, 3)])
+@pytest.mark.parametrize(
+    ("first", "forms", "slide"), [(ON_A, ALONE, ""), (ON_A, REPORTED, " SLIDE 3"), (ON_BOTH, PAIRS[:2], "")]
+)
+def test_all_forms_are_filled(by: str, shards: int, first: list[str], forms: list[str], slide: str) -> None:
+    """Windows and aggregates go on from a window, joins from one that two queries share."""
+    windows = {x: f"[{by}ROWS {n}{slide}]" for x, n in (("w", 6), ("u", 11))}
+    later = {f"new{n}": asked(form.format(**windows), 3) for n, form in enumerate(forms)}
+    running, batches = {f"q{n}": asked(t.format(by=by), 3) for n, t in enumerate(first)}, data(len(forms), 3)
+    found, tables, at = restarted(running, later, batches, 9, shards)
+    assert has(found.taken.plans["q0"], CountedJoin) == (first is ON_BOTH)
+    for name, results in zip(later, tables, strict=True):
+        assert FULL in found.taken.notes[name], (later[name].bound.text, found.taken.notes[name])
+        same(results, undisturbed(later[name], {}, batches), at)
+        assert sum(map(len, results)) > 0
+
+
+def test_what_was_begun_so_serves_the_next_query_too() -> None:
+    """Also when the first to number the rows is gone; of two queries that begin in different batches, each says so."""
+    first, second = {"wide": asked(WIDE.format(by=BY))}, {"mid": asked(WIDE.format(by=BY).replace("14", "11"))}
+    third, batches = {"new": asked("SELECT k, SUM(v) AS s FROM A [PARTITION BY k ROWS 9] GROUP BY k")}, data(5)
+    begun = take_up(None, first, 0, "1")
+    stored, pipeline = begun.durable, LocalPipeline(list(begun.plans.values()), 2)
+    for cut, low, queries in ((8, 0, second), (11, 8, second | third)):
+        for b in batches[low:cut]:
+            pipeline.push_all(b)
+        taken = take_up(stored, queries, cut, "1")
+        found = fill(taken, queries, stored, lambda ids, p=pipeline, c=cut: snapshot(p, c - 1), 2)  # type: ignore[misc]
+        assert found.cells and set(found.taken.since.values()) == {0}
+        pipeline, stored = continued(pipeline, found, cut), from_json(to_json(found.taken.durable))
+    at = max(pipeline.clocks[0].heads["watermarks"].values())
+    tables = [pipeline.push_all(b)[-1] for b in batches[11:]] + [pipeline.finish_all()[-1]]
+    same(tables, undisturbed(third["new"], {}, batches), at)
