@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,23 @@ def spark() -> Any:
     from muntin.session import local_spark
 
     return local_spark(2, "1g", config=_quick())
+
+
+@pytest.fixture
+def command(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """``muntin WORDS...`` in this process, over the embedded session, which stays up: status, output and errors."""
+    from typer.testing import CliRunner
+
+    from muntin.cli.app import app
+
+    monkeypatch.setattr("muntin.cli.wiring.embedded_spark", lambda part: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda self: None)
+
+    def run(*words: str, text: str | None = None) -> tuple[int, str, str]:
+        done = CliRunner().invoke(app, list(words), input=text)
+        return done.exit_code, done.stdout, done.stderr
+
+    return run
 
 
 def _quick() -> dict[str, str]:

@@ -77,7 +77,7 @@ def drawn(rng: Random, count: int) -> list[dict[str, Any]]:
 def test_answers_are_those_of_the_definition(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SMALL", 4)
     monkeypatch.setattr(runs, "TIER", 3)
-    check(QUERIES[name], 1 + list(QUERIES).index(name), 260, tmp_path)
+    check(QUERIES[name], 1 + list(QUERIES).index(name), 130, tmp_path)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """A pipeline over endless input in a process of its own (see ``test_soak``): ``python soak_job.py DIRECTORY SECONDS``.
 
-The seconds count from the end of the first batch.
+The seconds count from the end of the first batch; it goes on after them until it has looked at the heap nine times.
 
 It writes a line of JSON for each batch to ``DIRECTORY/batches``, and one at the end to ``DIRECTORY/end``.
 """
@@ -52,15 +52,16 @@ def main(where: Path, seconds: float) -> None:
     run = session.start(str(where / "cp"), "500 milliseconds")
     while run.metrics() is None and not run.await_termination(0.5):
         pass
-    end, last, collect = time.monotonic() + seconds, -1, 0.0
+    end, last, collect, heaps = time.monotonic() + seconds, -1, 0.0, 0
     with open(where / "batches", "w", buffering=1) as out:
-        while time.monotonic() < end and not run.await_termination(0.1):
+        while (time.monotonic() < end or heaps < 9) and not run.await_termination(0.1):
             progress = run.query.lastProgress
             if progress is not None and progress["batchId"] > last:
                 last = progress["batchId"]
                 line = {"batch": last, "ms": progress["durationMs"].get("triggerExecution"), "lag": run.metrics().lag}
                 if time.monotonic() > collect:
-                    line["heap"], collect = live_heap(spark), time.monotonic() + 2
+                    heaps += 1
+                    line["heap"], collect = live_heap(spark), time.monotonic() + min(2, seconds / 12)
                 out.write(json.dumps(line) + "\n")
     run.stop()
     (where / "end").write_text(json.dumps({"results": run.metrics().results, "batches": run.metrics().batches}))

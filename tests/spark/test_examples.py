@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,12 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 pytestmark = pytest.mark.spark
 
 
-def results(name: str, where: Path) -> list[dict[str, Any]]:
+def results(name: str, where: Path, command: Callable[..., tuple[int, str, str]]) -> list[dict[str, Any]]:
     """What the example's job writes over its whole input."""
     shutil.copytree(EXAMPLES, where, ignore=shutil.ignore_patterns("in", "out", "state"))
     subprocess.run([sys.executable, str(where / name / "feed.py")], check=True)
-    job = [sys.executable, "-m", "muntin.cli.start", "run", str(where / name / "job.toml"), "--finish"]
-    done = subprocess.run(job, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    status, _, said = command("run", str(where / name / "job.toml"), "--finish")
+    assert status == 0, said
     files = sorted((where / name / "out").glob("batch=*/part-*"))
     lines = [line for path in files for line in path.read_text().splitlines()]
     assert set(shown(name)) <= set(lines), "what the page shows is there"
@@ -38,21 +38,21 @@ def shown(name: str) -> list[str]:
     return blocks[at + 1].body.splitlines()
 
 
-def test_alerts_go_by_the_threshold_of_their_time(tmp_path: Path) -> None:
-    rows = results("alerts", tmp_path / "examples")
+def test_alerts_go_by_the_threshold_of_their_time(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    rows = results("alerts", tmp_path / "examples", command)
     assert {r["threshold"] for r in rows} == {60, 75}
     assert all(r["mean"] > r["threshold"] for r in rows)
 
 
 @pytest.mark.slow
-def test_a_card_in_three_towns(tmp_path: Path) -> None:
-    rows = [r for r in results("fraud", tmp_path / "examples") if r["op"] == "+"]
+def test_a_card_in_three_towns(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    rows = [r for r in results("fraud", tmp_path / "examples", command) if r["op"] == "+"]
     assert {(r["card"], r["towns"]) for r in rows} == {(7, 3)}
     # The third payment in the third town, a fourth, and ten minutes later without the first, which was in the fourth's.
     assert [r["amount"] for r in rows] == [2700.0, 3600.0, 2700.0]
 
 
 @pytest.mark.slow
-def test_every_fifth_order_is_unpaid(tmp_path: Path) -> None:
-    rows = results("unpaid", tmp_path / "examples")
+def test_every_fifth_order_is_unpaid(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    rows = results("unpaid", tmp_path / "examples", command)
     assert {r["id"] for r in rows} == {*range(0, 120, 5), 116, 117, 118, 119}, "the input ends before the last are paid"
