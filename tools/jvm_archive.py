@@ -12,7 +12,9 @@ import tempfile
 from pathlib import Path
 
 # Read when the JVM starts.
-os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={sys.argv[1]} -Xlog:disable"
+os.environ["SPARK_SUBMIT_OPTS"] = (
+    f"-XX:ArchiveClassesAtExit={sys.argv[1]} -Xlog:disable -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+)
 
 from muntin.session import Session, local_spark
 

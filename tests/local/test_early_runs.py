@@ -47,7 +47,7 @@ def slides(plans: list[QueryPlan]) -> list[int | None]:
     return [None if p.early is None else p.early.slide // SECOND for p in plans]
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(s, marks=pytest.mark.slow) for s in range(6, 60))])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
 def test_what_runs_early_is_what_a_query_of_that_slide_shows(seed: int) -> None:
     rng = Random(seed)
     texts = [sliding(rng) for _ in range(rng.choice([8, 20]))]
@@ -73,7 +73,7 @@ def asked(query: str, periods: str) -> Asked:
     return Asked(bound, lambda places, known: plan_query(bound, places, known))
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 24))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 24))])
 def test_periods_are_settled_anew_when_queries_come_and_go(seed: int, tmp_path: Path) -> None:
     """Who was there from the beginning is exact at whatever instants it runs: older panes may be coarser."""
     rng = Random(2_000 + seed)

@@ -30,7 +30,7 @@ from muntin.verify.compare import bag_difference
 DRAWS: tuple[Callable[[int], Case], ...] = (draw_case, draw_wide_case, draw_further_case)
 
 
-@blocks(3, 6)
+@blocks(1, 6)
 def test_answers_survive_a_restart_after_every_batch(block: int, tmp_path: Path) -> None:
     found = Counter(check(seed, tmp_path) for seed in range(5_000 + block * 15, 5_000 + block * 15 + 15))
     assert found["UNSUPPORTED"] <= 2

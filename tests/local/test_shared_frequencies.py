@@ -43,7 +43,7 @@ def text(rng: Random, grouped: bool | None = None) -> str:
     return query + (f" WHERE {where}" if where else "") + (f" GROUP BY {groups}" if groups else "")
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(s, marks=pytest.mark.slow) for s in range(60) if s != 2)])
 def test_random_groups_over_values_have_the_answers_of_isolated_runs(seed: int) -> None:
     rng = Random(7_000 + seed)
     bounds = rng.choice(["half_open", "half_open", "start"])

@@ -70,7 +70,7 @@ def draw(rng: Random, fifo: bool) -> list[Row]:
 
 
 @pytest.mark.parametrize("fifo", [True, False])
-@seeds(40, 300)
+@seeds(20, 300)
 def test_a_value_is_there_while_any_of_its_rows_is(fifo: bool, seeds: range) -> None:
     for seed in seeds:
         rng = Random(seed)

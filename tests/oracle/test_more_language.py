@@ -228,13 +228,13 @@ def test_several_columns_agree(block: int) -> None:
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 
-@blocks(2, 4)
+@blocks(1, 4)
 def test_reference_equals_duckdb(block: int) -> None:
     for seed in range(block * 40, block * 40 + 40):
         oracles.check(seed, draw_more_case)
 
 
-@blocks(2, 4)
+@blocks(1, 4)
 def test_local_equals_reference(block: int) -> None:
     assert {local.check(seed, draw_more_case) for seed in range(block * 40, block * 40 + 40)} == {"PASS"}
 

@@ -202,7 +202,7 @@ def _prefixed() -> pa.Schema:
     return pa.schema([(f"S.{f.name}", f.type) for f in SCHEMA])
 
 
-@blocks(2, 4)
+@blocks(1, 4)
 def test_values_agree(block: int) -> None:
     done = sum(check(Random(f"{block}/{i}")) for i in range(200))
     assert done > 120

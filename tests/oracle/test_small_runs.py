@@ -18,7 +18,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_rows, "TIER", 2)
 
 
-@blocks(2, 4)
+@blocks(1, 4)
 def test_local_equals_reference(block: int) -> None:
     for seed in range(40_000 + block * 12, 40_000 + block * 12 + 12):
         check_plain(seed, size=3, cuts=1)

@@ -17,7 +17,7 @@ from muntin.research.joins.setting import Edge, Join, Strategy, Window, by_origi
 from muntin.research.kernels import multiway as k
 
 STREAMS = st.integers(2, 4)
-CASES = settings(max_examples=150, deadline=None)
+CASES = settings(max_examples=60, deadline=None)
 
 
 @st.composite

@@ -13,7 +13,7 @@ from muntin.core.time import FOREVER
 from muntin.research.joins.engine import Merged, merged, run
 from muntin.research.joins.setting import Join, Pattern, Strategy, Window, by_origin
 
-CASES = settings(max_examples=150, deadline=None)
+CASES = settings(max_examples=60, deadline=None)
 
 
 def joined(pattern: Pattern, buckets: tuple[int, ...], parts: int = 1) -> Join:

@@ -28,7 +28,11 @@ def cut(table: pa.Table, pieces: int, rng: Random) -> list[pa.Table]:
 
 @pytest.mark.parametrize(
     ("shards", "partitions", "pieces"),
-    [(1, 1, 2), (7, 2, 4), pytest.param(32, 3, 9, marks=pytest.mark.slow)],
+    [
+        pytest.param(1, 1, 2, marks=pytest.mark.slow),
+        (7, 2, 4),
+        pytest.param(32, 3, 9, marks=pytest.mark.slow),
+    ],
 )
 def test_live_is_replayed_however_it_is_cut(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path, shards: int, partitions: int, pieces: int

@@ -17,7 +17,7 @@ PASSED = [point for point in POINTS if not point.startswith("archive:")]
 
 
 @pytest.mark.parametrize(
-    ("kills", "files"), [(2, 5), pytest.param(20, 60, marks=pytest.mark.slow)], ids=["short", "twenty"]
+    ("kills", "files"), [(1, 5), pytest.param(20, 60, marks=pytest.mark.slow)], ids=["short", "twenty"]
 )
 def test_killed_and_restarted_gives_the_undisturbed_rows(tmp_path: Path, kills: int, files: int) -> None:
     inputs = put_input(tmp_path, files)

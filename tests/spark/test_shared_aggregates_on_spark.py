@@ -34,11 +34,11 @@ TEXTS = {
     "top": f"SELECT k, FREQUENT(v, 3) AS a {WINDOW.format(r=15, s=5)} GROUP BY k",
 }
 LATER = {"wide": f"SELECT k, SUM(v) AS a {WINDOW.format(r=20, s=10)} WHERE k < 7 GROUP BY k"}
-SIZE = 4_000
+SIZE = 800
 
 
 def batch(number: int) -> pa.Table:
-    return rows(number * SIZE, SIZE, 0, rate=200, keys=10)
+    return rows(number * SIZE, SIZE, 0, rate=40, keys=10)
 
 
 def alone(text: str, first: int, last: int) -> pa.Table:
