@@ -75,7 +75,7 @@ def lives(pid: int) -> bool:
         pytest.param(
             runs, ["SIGHUP"], "muntin: stopped; the checkpoint has every finished batch", marks=pytest.mark.slow
         ),
-        (runs, ["SIGTERM", "SIGTERM"], "muntin: stopped"),
+        pytest.param(runs, ["SIGTERM", "SIGTERM"], "muntin: stopped", marks=pytest.mark.slow),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )

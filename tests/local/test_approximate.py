@@ -127,7 +127,7 @@ def run(
     ]
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 40))])
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 40))])
 def test_bounds_hold_and_answers_depend_on_rows_alone(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     table = rows(rng, 12_000, 40, rng.choice([300, 100_000, 100_000]))

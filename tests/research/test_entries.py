@@ -57,7 +57,7 @@ DIFFER = SHORT_ALONE | {
 news. Which they are in the full form ``muntin reproduce`` says."""
 
 
-LONG = {"G4", "G11", "G16", "H10", "H11", "J15", "T16", "T17", "T20", "T21", "T35", "T37", "T65", "T67"}
+LONG = {"G4", "G11", "G16", "H10", "H11", "J15", "T4", "T6", "T16", "T17", "T20", "T21", "T35", "T37", "T65", "T67"}
 """Entries whose short form takes some 10 s each."""
 
 
