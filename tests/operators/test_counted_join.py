@@ -16,6 +16,7 @@ from muntin.core.time import FOREVER
 from muntin.operators.context import Context, Cut
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.counted_rows import CountedInput
+from muntin.operators.joins.slices import Slices
 from muntin.plan.exprs import TRUE, Call, Column, Expr, Literal
 from muntin.state.shard_state import ShardState
 
@@ -27,7 +28,9 @@ ODD = Call("ne", (Call("mod", (Column("c1", pa.int64()), Literal(3, pa.int64()))
            pa.bool_())  # fmt: skip
 
 
-def join(partitioned: bool, sizes: list[tuple[int, int]] = SIZES, keep: Expr = TRUE) -> CountedJoin:
+def join(
+    partitioned: bool, sizes: list[tuple[int, int]] = SIZES, keep: Expr = TRUE, sliced: bool = False
+) -> CountedJoin:
     longest = [max(s[i] for s in sizes) for i in (0, 1)]
     return CountedJoin(
         (
@@ -35,6 +38,7 @@ def join(partitioned: bool, sizes: list[tuple[int, int]] = SIZES, keep: Expr = T
             CountedInput(("c2",), ("c2",) if partitioned else (), None, TRUE, longest[1]),
         ),
         tuple(sorted(sizes)),
+        Slices(tuple(sorted({max(s) for s in sizes}))) if sliced else None,
     )
 
 
@@ -44,8 +48,8 @@ def batch(rows: list[Row], kind: pa.DataType) -> Batch:
     return Batch(columns, np.array(at, np.int64), np.full(len(rows), FOREVER, np.int64))
 
 
-def context(low: int, high: int, most: int | None = None) -> Context:
-    return Context(low, high, FOREVER, 0, None, None, most=most)
+def context(low: int, high: int, most: int | None = None, asked: int | None = None) -> Context:
+    return Context(low, high, FOREVER, 0, None, None, most=most, asked=asked)
 
 
 def latest(rows: list[Row], at: int, count: int, partitioned: bool) -> list[Row]:
@@ -76,10 +80,11 @@ def changes(out: Batch) -> list[tuple[int, int, int, tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 80))])
 def test_every_window_has_the_pairs_of_its_latest_rows(seed: int) -> None:
-    """Keys whose hashes prove them equal and texts; several rows of one instant, steps of any length."""
+    """Keys whose hashes prove them equal and texts; several rows of one instant, steps of any length, done whole or in
+    slices of which the larger ones are behind: then in the end, and any window by when its slice has been done."""
     rng = Random(seed)
-    partitioned, odd, text = rng.random() < 0.5, rng.random() < 0.3, rng.random() < 0.3
-    op, kind = join(partitioned, keep=ODD if odd else TRUE), pa.string() if text else pa.int64()
+    partitioned, odd, text, sliced = (rng.random() < share for share in (0.5, 0.3, 0.3, 0.7))
+    op, kind = join(partitioned, keep=ODD if odd else TRUE, sliced=sliced), pa.string() if text else pa.int64()
     keys = ["x", "y", "z"] if text else [1, 2, 3]
     streams: tuple[list[Row], list[Row]] = ([], [])
     state, found, low, number = ShardState(), [], 0, 0
@@ -90,17 +95,26 @@ def test_every_window_has_the_pairs_of_its_latest_rows(seed: int) -> None:
                 number += 1
                 came[i].append((rng.choice(keys), number, at))
             streams[i].extend(came[i])
-        out = op.step([batch(c, kind) for c in came], state, context(low, high))
+        asked = rng.choice((None, 1, 2, 3, 4, 5)) if high < 60 else None
+        out = op.step([batch(c, kind) for c in came], state, context(low, high, asked=asked))
         assert out.columns.column(4).to_pylist() == sorted(out.columns.column(4).to_pylist())
         found += changes(out)
+        for place, size in enumerate(op.windows):
+            if not sliced or asked is None or max(size) <= asked:
+                assert held(found, place, high - 1) == pairs(streams, high - 1, size, partitioned, odd), size
         low = high
     for place, size in enumerate(op.windows):
         for at in range(low):
-            held = Counter()
-            for p, t, w, pair in found:
-                if p == place and t <= at:
-                    held[pair] += w
-            assert {k: n for k, n in held.items() if n} == pairs(streams, at, size, partitioned, odd), (size, at)
+            assert held(found, place, at) == pairs(streams, at, size, partitioned, odd), (size, at)
+
+
+def held(found: list[tuple[int, int, int, tuple[Any, ...]]], place: int, at: int) -> dict[tuple[Any, ...], int]:
+    """The pairs of a window at an instant, by what came and went."""
+    count: Counter[tuple[Any, ...]] = Counter()
+    for p, t, w, pair in found:
+        if p == place and t <= at:
+            count[pair] += w
+    return {k: n for k, n in count.items() if n}
 
 
 def steps(op: CountedJoin, count: int, keys: int, rows: int = 100) -> ShardState:

@@ -31,11 +31,12 @@ STREAMS = tuple(
     for i, n in enumerate("AB")
 )
 JOIN = "SELECT COUNT(*) AS n FROM A [RANGE {w} SECONDS] a, B [RANGE {w} SECONDS] b WHERE a.k = b.k"
+ROWS = "SELECT COUNT(*) AS n FROM A [ROWS {w}] a, B [ROWS {w}] b WHERE a.k = b.k"
 CHAIN = JOIN.replace("WHERE", ", A [RANGE {w} SECONDS] c WHERE") + " AND b.v = c.v"
 
 
-def spec_of(tmp_path: Path, schedule: str, windows: tuple[int, ...]) -> PipelineSpec:
-    plans = plan_queries([bind(JOIN.format(w=w), Catalog(STREAMS)) for w in windows], schedule)
+def spec_of(tmp_path: Path, schedule: str, windows: tuple[int, ...], text: str = JOIN) -> PipelineSpec:
+    plans = plan_queries([bind(text.format(w=w), Catalog(STREAMS)) for w in windows], schedule)
     spec, _ = plan_pipeline(STREAMS, {f"q{w}": p for w, p in zip(windows, plans, strict=True)}, 2, 1)
     return replace(spec, store=str(tmp_path), budgeted=True)
 
@@ -48,13 +49,14 @@ def report(spec: PipelineSpec, rows: int, *owing: int) -> list[dict[str, dict[st
     return [{PIPELINE: {"rows": rows, **{f"{OWES} {spec.signatures[q]}": 1 for q in owing}}}]
 
 
+@pytest.mark.parametrize("text", [JOIN, ROWS])
 @pytest.mark.parametrize(
     ("schedule", "expected"), [("swf", [False, False, True]), ("greedy", [False, True, True]), ("lwo", [False] * 3)]
 )
-def test_who_waits_for_a_slice(tmp_path: Path, schedule: str, expected: list[bool]) -> None:
-    """Windows of 10, 60 and 100 seconds; there is time for six tenths of the join. Greedy does the last slice before
-    the second, which is longer, and serves nobody with it."""
-    spec = spec_of(tmp_path, schedule, (10, 60, 100))
+def test_who_waits_for_a_slice(tmp_path: Path, schedule: str, expected: list[bool], text: str) -> None:
+    """Windows of 10, 60 and 100 seconds, or rows; there is time for six tenths of the join. Greedy does the last slice
+    before the second, which is longer, and serves nobody with it."""
+    spec = spec_of(tmp_path, schedule, (10, 60, 100), text)
     graph = spec.graph
     join = next(i for i, v in enumerate(graph.vertices) if slices_of(v.op) is not None)
     assert last_slices(graph, join) == {0: 0, 1: 1, 2: 2}
@@ -76,10 +78,11 @@ def test_who_waits_for_a_slice(tmp_path: Path, schedule: str, expected: list[boo
 
 
 def test_the_policy_is_no_part_of_what_a_join_is() -> None:
-    plans = plan_queries([bind(JOIN.format(w=w), Catalog(STREAMS)) for w in (1, 9)], "swf")
-    other = with_schedule(plans[0], "greedy")
-    assert other.id == plans[0].id and with_schedule(other, None) is other
-    assert [s.schedule for v in other.vertices if (s := slices_of(v.op)) is not None] == ["greedy"]
+    for text in (JOIN, ROWS):
+        plans = plan_queries([bind(text.format(w=w), Catalog(STREAMS)) for w in (1, 9)], "swf")
+        other = with_schedule(plans[0], "greedy")
+        assert other.id == plans[0].id and with_schedule(other, None) is other
+        assert [s.schedule for v in other.vertices if (s := slices_of(v.op)) is not None] == ["greedy"]
 
 
 @pytest.mark.spark
@@ -95,6 +98,7 @@ def test_small_windows_run_while_large_ones_wait(
     for n, source in feeds.items():
         session.stream(n, source.live())
     texts = {f"q{w}": JOIN.format(w=w) for w in windows} | {f"chain{w}": CHAIN.format(w=w) for w in (7, 9)}
+    texts |= {f"rows{w}": ROWS.format(w=w) for w in (4, 80)}
     for name, text in texts.items():
         session.sql(text, name=name).write("parquet", str(tmp_path / name))
     assert "in 3 slices (swf)" in session.explain() and "in 2 slices (swf)" in session.explain()
@@ -115,8 +119,8 @@ def test_small_windows_run_while_large_ones_wait(
     run.heartbeat(end)
     run.process_all_available()
     run.stop()
-    assert all(s["q2"] == s["chain7"] == 0 for s in seen)
-    assert max(s["q25"] for s in seen) >= 2 and max(s["chain9"] for s in seen) >= 2
+    assert all(s["q2"] == s["chain7"] == s["rows4"] == 0 for s in seen)
+    assert all(max(s[name] for s in seen) >= 2 for name in ("q25", "chain9", "rows80"))
     for name, text in texts.items():
         pipeline = LocalPipeline(plan_query(bind(text, session.catalog)))
         whole = {n: pa.concat_tables(t) for n, t in tables.items()}

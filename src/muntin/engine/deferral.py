@@ -15,7 +15,7 @@ from muntin.core.batch import Batch
 from muntin.core.time import NEVER
 from muntin.dataflow.graph import Graph
 from muntin.engine.clocks import Progress, Times
-from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.slice_readers import looks_back
 from muntin.operators.joins.slices import DONE, slices_of
 from muntin.state.shard_state import ShardState
 from muntin.state.window_rows import as_batch, stored
@@ -56,7 +56,7 @@ def asked_of(graph: Graph, join: int, deferred: Collection[int]) -> int | None:
     put_off = frozenset(deferred)
     readers = [i for i, v in enumerate(graph.vertices) if any(e.vertex == join for e in v.inputs)]
     due = [graph.vertices[i].op for i in readers if not graph.used_by[i] <= put_off]
-    found = [o.apart if isinstance(o, Narrow) else None for o in due]
+    found = [looks_back(graph.vertices[join].op, reader) for reader in due]
     return None if None in found else max((a for a in found if a is not None), default=0)
 
 

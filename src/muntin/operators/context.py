@@ -52,11 +52,11 @@ class Context:
     shown_of: Mapping[int, int] = field(default_factory=dict)
     """The same by window of a synopsis: its first instant that is reported."""
     asked: int | None = None
-    """Of a shared join how far back those of its readers look that are due, in microseconds (None: as far as it does).
-    """
+    """Of a shared join how far back those of its readers look that are due, in microseconds or rows (None: as far as it
+    does)."""
     apart: tuple[int, int] | None = None
     """Of a join that is done slice by slice how far apart the newest and the oldest row of a combination are in this
-    turn, in microseconds: at least the first, less than the second (None: as far as its windows allow)."""
+    turn, in microseconds or rows: at least the first, less than the second (None: as far as its windows allow)."""
     reach: int = FOREVER
     """How far the substep goes, which is less than ``low`` where it only takes up what was put off before."""
     expires: bool = True

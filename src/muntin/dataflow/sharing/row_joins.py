@@ -9,7 +9,7 @@ got.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -21,8 +21,10 @@ from muntin.dataflow.sharing.rewriting import Build, with_vertices
 from muntin.dataflow.sharing.row_join_costs import Flow, alone, shared_cost
 from muntin.dataflow.sharing.shared_join import either, ordered, spreads_of
 from muntin.operators.compute import Compute
-from muntin.operators.joins.counted_join import CountedJoin, Counts
+from muntin.operators.joins.counted_join import CountedJoin
+from muntin.operators.joins.counted_pairs import Counts
 from muntin.operators.joins.counted_rows import CountedInput
+from muntin.operators.joins.slices import Slices
 from muntin.operators.reader import Reader
 from muntin.operators.source import Source
 from muntin.optimizer.plan_text import window_text
@@ -32,15 +34,16 @@ from muntin.plan.windows import Rows
 
 
 def share_row_joins(
-    plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = ()
-) -> list[QueryPlan]:
+    plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = (),
+    schedule: str | None = None,
+) -> list[QueryPlan]:  # fmt: skip
     """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
-    they are."""
+    they are; ``schedule``: policy by which new shared joins are done slice by slice (None: whole)."""
     running = {v.id for n in settled for v in plans[n].vertices}
     builds: dict[int, dict[int, Build]] = {}
     for joins in new_joins(plans, settled, joined_rows).values():
         for cluster in _clusters(joins, known):
-            shared = merged(cluster)
+            shared = replace(merged(cluster), schedule=schedule)
             if len({j.id for j in cluster}) > 1 and shared.vertices(0)[-1].id not in running:
                 for join in cluster:
                     build = _build(plans[join.plan], join, shared, places)
@@ -89,6 +92,14 @@ class SharedRowJoin:
 
     members: tuple[JoinedRows, ...]
     inputs: tuple[_Input, _Input]
+    schedule: str | None = None
+    """The policy by which it is done slice by slice (None: whole)."""
+
+    @property
+    def slices(self) -> Slices | None:
+        """Those between its windows, by the larger size of each; None where it is done whole."""
+        ends = sorted({max(w) for w in self.windows})
+        return None if self.schedule is None or len(ends) < 2 else Slices(tuple(ends), self.schedule)
 
     @property
     def windows(self) -> tuple[Counts, ...]:
@@ -117,7 +128,7 @@ class SharedRowJoin:
         windows = [1, 3]
         counts = [max(m.counts[i] for m in self.members) for i in (0, 1)]
         given = [self._counted(i, one.inputs[i], count) for i, count in enumerate(counts)]
-        op = CountedJoin((given[0], given[1]), self.windows)
+        op = CountedJoin((given[0], given[1]), self.windows, self.slices)
         id = vertex_id(op, [made[w].id for w in windows], one.domain)
         types = [t for w in windows for t in made[w].types]
         names = [n for w in windows for n in made[w].names]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from muntin.dataflow.graph import Graph, QueryPlan, Vertex
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.join_graph import GraphJoin
-from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.slice_readers import looks_back
 from muntin.operators.joins.slices import slices_of
 from muntin.operators.joins.window_join import WindowJoin
 
@@ -19,7 +20,7 @@ def last_slices(graph: Graph, join: int) -> Mapping[int, int]:
     found: dict[int, int] = {}
     for number, v in enumerate(graph.vertices):
         if any(e.vertex == join for e in v.inputs):
-            last = slices.last(v.op.apart if isinstance(v.op, Narrow) else None)
+            last = slices.last(looks_back(graph.vertices[join].op, v.op))
             for query in graph.used_by[number]:
                 found[query] = max(found.get(query, 0), last)
     return found
@@ -33,6 +34,6 @@ def with_schedule(plan: QueryPlan, schedule: str | None) -> QueryPlan:
 
 
 def _scheduled(v: Vertex, schedule: str) -> Vertex:
-    if not isinstance(v.op, WindowJoin | GraphJoin) or v.op.slices is None:
+    if not isinstance(v.op, WindowJoin | GraphJoin | CountedJoin) or v.op.slices is None:
         return v
     return replace(v, op=replace(v.op, slices=replace(v.op.slices, schedule=schedule)))

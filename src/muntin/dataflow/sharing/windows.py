@@ -20,4 +20,4 @@ def share_windows(
     numbers of plans that stay as they are. ``schedule``: policy by which new shared joins are done slice by slice
     (None: whole)."""
     joined = share_window_joins(plans, places, known, settled, schedule)
-    return share_row_windows(share_row_joins(joined, places, known, settled), places, settled)
+    return share_row_windows(share_row_joins(joined, places, known, settled, schedule), places, settled)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows, no_columns
-from muntin.core.time import FOREVER, NEVER
+from muntin.core.time import FOREVER
 from muntin.kernels.hashing import exact, hash_columns
 from muntin.kernels.keys import columns_equal
 from muntin.kernels.spans import probe_spans
@@ -35,7 +35,7 @@ from muntin.state.window_rows import EXP, START, bounds, insert, int64s, timed
 
 Ints = NDArray[np.int64]
 
-_PLACE = "__f"
+PLACE = "__f"
 """Of a row that came in this step: its place among those."""
 
 
@@ -93,68 +93,60 @@ class Numbered:
 class CountedRows:
     """The rows of an input in one step: those that it had (``chunks``) and those that come (``fresh``, in order).
 
-    Partitions are ids of this step. ``upto`` and ``moment`` cost a bisection in the rows that come.
+    Partitions are ids of this step. While a slice of the join is behind, rows stay that it still needs, and a log of
+    those that have come since tells when (``logged``).
     """
 
     def __init__(self, given: CountedInput, number: int, state: ShardState, batch: Batch, ctx: Context) -> None:
         self.given, self._state, self._name = given, state, f"in{number}"
+        self.low, self._high = ctx.low, ctx.high
         self.fresh = released(given.order, state, f"waiting{number}", batch, ctx)
         self.start = int64s(self.fresh, START)
         self.schema = batch.columns.schema
         self._keys = pa.schema([self.schema.field(n) for n in given.by])
-        self._partitions = f"partitions{number}"
+        self._partitions, self._log = f"partitions{number}", f"came{number}"
         self._table = KeyedTable(state, self._partitions, self._keys)
         self.group = self._table.ids_of(_of(self.fresh, given.by), self.fresh.num_rows)
-        self._count()
-        self.number = self.had[self.group] + rank_within(self.group) + 1
-        order = np.argsort(self.group, kind="stable")
-        self._times = self.start[order]
-        self._instants = np.unique(self.start)
-        self._by_group = self._at(self.group[order], np.searchsorted(self._instants, self._times))
+        self.number = self.counts[self.group] + rank_within(self.group) + 1
         self.chunks = [OpenChunk(c) for c in state.list(self._name)]
         self.new = self._indexed()
 
-    def _count(self) -> None:
-        self.had = self._table.counter("rows")
-        came = np.bincount(self.group, minlength=len(self.had))
-        self.has, self._begin = self.had + came, np.cumsum(came) - came
+    @property
+    def counts(self) -> Ints:
+        """How many rows of each partition had come before this step."""
+        return self._table.counter("rows")
 
-    def _at(self, group: Ints, instant: Ints) -> Ints:
-        """One number for a partition and the place of an instant, in their order."""
-        return group * (len(self._instants) + 1) + instant
+    @property
+    def partitions(self) -> pa.RecordBatch:
+        """The keys of the partitions, by id."""
+        return self._table.keys
 
-    def partitions_of(self, rows: Numbered, other: CountedRows) -> Ints:
-        """The partitions of rows of the other input, as this one is partitioned by what is joined."""
-        if not self.given.by:
-            return np.zeros(len(rows), np.int64)
-        theirs = [other.given.keys[self.given.keys.index(n)] for n in self.given.by]
-        columns = gather(rows.refs, other.window, theirs).columns
-        found = self._table.ids_of(pa.RecordBatch.from_arrays(columns, schema=self._keys), len(rows))
-        self._count()
-        return found
+    def ids_of(self, columns: Sequence[pa.Array], rows: int) -> Ints:
+        """The partitions of these keys; new ones get an id."""
+        return self._table.ids_of(pa.RecordBatch.from_arrays(list(columns), schema=self._keys), rows)
 
-    def upto(self, group: Ints, at: Ints, before: bool = False) -> Ints:
-        """How many rows of the partitions had come at the instants (``before``: before them)."""
-        instants = np.searchsorted(self._instants, at, side="left" if before else "right")
-        here = np.searchsorted(self._by_group, self._at(group, instants)) - self._begin[group]
-        return self.had[group] + here
-
-    def moment(self, group: Ints, number: Ints) -> Ints:
-        """When row ``number`` of each partition came: FOREVER if it has not, NEVER if before this step."""
-        here = (number > self.had[group]) & (number <= self.has[group])
-        place = np.where(here, self._begin[group] + number - self.had[group] - 1, 0)
-        times = self._times[place] if len(self._times) else np.zeros(len(place), np.int64)
-        return np.where(here, times, np.where(number > self.has[group], FOREVER, NEVER))
+    def logged(self, since: int) -> tuple[Ints, Ints]:
+        """Partition and time of the rows that came at ``since`` or later and before this step, in order."""
+        log = [c for c in self._state.list(self._log) if c.meta["max_start"] >= since] if since < self.low else []
+        if not log:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        rows = concat_rows([c.load() for c in log])
+        self._state.looked += rows.num_rows
+        start = int64s(rows, START)
+        first = int(np.searchsorted(start, since))
+        return self._table.ids_of(_of(rows, self.given.by), rows.num_rows)[first:], start[first:]
 
     def _indexed(self) -> OpenChunk | None:
         """The rows that come and are in the largest window at their own instant, entered as they are kept; None where
         there are none."""
-        alive = np.flatnonzero(self.number + self.given.count > self.upto(self.group, self.start))
+        instant = np.cumsum(np.diff(self.start, prepend=self.start[:1]) != 0)
+        later = rank_within((self.group * (len(instant) + 1) + instant)[::-1])[::-1]
+        alive = np.flatnonzero(later < self.given.count)
         if self.given.keep != TRUE and len(alive):
             alive = alive[predicate_mask(self.given.keep, self.fresh.take(pa.array(alive)))]
         if len(alive) == 0:
             return None
-        rows = self.fresh.select(self.schema.names).take(pa.array(alive)).append_column(_PLACE, pa.array(alive))
+        rows = self.fresh.select(self.schema.names).take(pa.array(alive)).append_column(PLACE, pa.array(alive))
         scratch, number = ShardState(), self.number[alive]
         store_rows(scratch, "new", Batch(rows, number, number + self.given.count), self.given.layout)
         return OpenChunk(scratch.list("new")[0])
@@ -164,40 +156,27 @@ class CountedRows:
         """All rows that may be found, the new ones last."""
         return self.chunks if self.new is None else [*self.chunks, self.new]
 
-    def coming(self) -> tuple[Numbered, Ints] | None:
-        """The rows of ``new``, and when they come."""
-        if self.new is None:
-            return None
-        place, number = int64s(self.new.rows, _PLACE), int64s(self.new.rows, START)
-        refs = Refs(np.full(len(place), len(self.chunks)), np.arange(len(place)))
-        return Numbered(refs, self.group[place], number), self.start[place]
-
-    def leaving(self, count: int, room: Room) -> Numbered | None:
-        """The rows that this step pushes out of a window of ``count``, of those that came before it; None for none."""
-        group = np.unique(self.group)
-        low, high = self.had[group] - count + 1, np.minimum(self.has[group] - count, self.had[group])
+    def of_partitions(self, group: Ints, numbers: tuple[Ints, Ints], room: Room, new: bool = True) -> Numbered:
+        """The rows of partitions whose numbers are in closed ranges; ``new``: those that come in this step, too."""
+        window = self.window if new else self.chunks
         keys = self._table.keys
         hashes = hash_columns(keys.columns, keys.num_rows)[group]
-        asked, refs, number = self._between(self.chunks, self.given.partition_index, hashes, (low, high), room)
-        if len(asked) == 0:
-            return None
-        if not exact([f.type for f in self._keys]) or any(c.null_count for c in keys.columns):
-            found, wanted = gather(refs, self.chunks, self.given.by), keys.take(pa.array(group[asked]))
+        asked, refs, number = self._between(window, self.given.partition_index, hashes, numbers, room)
+        if len(asked) and (not exact([f.type for f in self._keys]) or any(c.null_count for c in keys.columns)):
+            found, wanted = gather(refs, window, self.given.by), keys.take(pa.array(group[asked]))
             same = np.ones(len(asked), np.bool_)
             for name in self.given.by:
                 same &= columns_equal(found.column(name), wanted.column(name))
             asked, refs, number = asked[same], refs.take(np.flatnonzero(same)), number[same]
-        return Numbered(refs, group[asked], number) if len(asked) else None
+        return Numbered(refs, group[asked], number)
 
-    def held(self, count: int) -> Numbered:
-        """The rows that are in a window of ``count`` before this step. Cost: all rows that are kept."""
+    def kept(self) -> Numbered:
+        """All rows that are kept from before this step. Cost: them."""
         found = []
         for place, chunk in enumerate(self.chunks):
             group = self._table.ids_of(_of(chunk.rows, self.given.by), chunk.rows.num_rows)
-            number = int64s(chunk.rows, START)
-            self._count()
-            rows = np.flatnonzero(number > self.had[group] - count)
-            found.append(Numbered(Refs(np.full(len(rows), place), rows), group[rows], number[rows]))
+            refs = Refs(np.full(len(group), place), np.arange(len(group)))
+            found.append(Numbered(refs, group, int64s(chunk.rows, START)))
         return Numbered.concat(found)
 
     def with_keys(
@@ -249,37 +228,41 @@ class CountedRows:
         """The rows' keys."""
         return list(gather(rows.refs, self.window, self.given.keys).columns)
 
-    def save(self) -> None:
-        """Keep what the next step needs: the counts of rows, and those of the new rows that are still in the largest
-        window."""
-        touched = np.unique(self.group)
-        self.had[touched], self._table.live[touched] = self.has[touched], 1
+    def save(self, done: int) -> None:
+        """Keep what the next step needs: the counts of rows, and those that the largest window has had since ``done``,
+        the instant before which all slices are done."""
+        touched, state = np.unique(self.group), self._state
+        self.counts[touched] += np.bincount(self.group, minlength=len(self.counts))[touched]
+        self._table.live[touched] = 1
         self._table.save(touched)
-        given, state = self.given, self._state
-        if not given.by:
-            state.keep(self._name, lambda c: c.meta["max_exp"] > self.has[0])
+        behind = done < self._high
+        if behind and self.fresh.num_rows:
+            add_run(state, self._log, self.fresh.select([*self.given.by, START]), _one_log, _latest)
+        state.keep(self._log, lambda c: behind and c.meta["max_start"] >= done)
+        if not behind and not self.given.by:
+            state.keep(self._name, lambda c: c.meta["max_exp"] > self.counts[0])
         if self.new is not None:
-            place = int64s(self.new.rows, _PLACE)
-            stays = self.number[place] + given.count > self.has[self.group[place]]
-            rows = self.new.rows.drop_columns([_PLACE])
-            staying = rows if stays.all() else self._again(rows.take(pa.array(np.flatnonzero(stays))))
+            rows = self.new.rows.drop_columns([PLACE])
+            staying = rows if behind else self._without_gone(rows, self.group[int64s(self.new.rows, PLACE)])
             if staying.num_rows:
-                add_run(state, self._name, staying, self._merged, bounds)
+                add_run(state, self._name, staying, partial(self._merged, behind=behind), bounds)
 
-    def _again(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows of which some have gone, entered anew."""
-        if rows.num_rows == 0:
+    def _without_gone(self, rows: pa.RecordBatch, group: Ints) -> pa.RecordBatch:
+        """The rows that have not left the largest window, entered anew if some have."""
+        stays = int64s(rows, EXP) > self.counts[group]
+        if stays.all():
             return rows
-        return rebuilder(self.given.layout, self.schema.names)(rows)
+        rows = rows.take(pa.array(np.flatnonzero(stays)))
+        return rows if rows.num_rows == 0 else rebuilder(self.given.layout, self.schema.names)(rows)
 
-    def _merged(self, runs: list[pa.RecordBatch], every: bool) -> pa.RecordBatch:
-        """Several runs as one, without rows that have left the largest window."""
+    def _merged(self, runs: list[pa.RecordBatch], every: bool, behind: bool) -> pa.RecordBatch:
+        """Several runs as one; unless a slice is ``behind`` without rows that have left the largest window."""
         names = [*self.schema.names, START, EXP]
         whole = concat_rows([r.select(names) for r in runs])
-        table = KeyedTable(self._state, self._partitions, self._keys)
-        group = table.ids_of(_of(whole, self.given.by), whole.num_rows)
-        left = int64s(whole, EXP) <= table.counter("rows")[group]
-        return self._again(whole.take(pa.array(np.flatnonzero(~left))))
+        if not behind:
+            group = self._table.ids_of(_of(whole, self.given.by), whole.num_rows)
+            whole = whole.take(pa.array(np.flatnonzero(int64s(whole, EXP) > self.counts[group])))
+        return whole if whole.num_rows == 0 else rebuilder(self.given.layout, self.schema.names)(whole)
 
 
 def begin_counted(
@@ -309,3 +292,11 @@ def begin_counted(
 
 def _of(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
     return rows.select(list(names)) if names else no_columns(rows.num_rows)
+
+
+def _one_log(runs: list[pa.RecordBatch], every: bool) -> pa.RecordBatch:
+    return concat_rows(runs)
+
+
+def _latest(rows: pa.RecordBatch) -> dict[str, int]:
+    return {"max_start": int(int64s(rows, START)[-1])}

@@ -2,28 +2,29 @@
 ``scheduling.slices``).
 
 The slices lie between the windows of the queries: a combination is of the slice in which the time between its newest
-and its oldest row lies, however many rows it has. Small windows need few slices. In a step those slices are done that
-some query which is due needs; for the others the rows of the step wait in the windows, where they are anyway, and are
-origins when the slice is done next. Slices that have been done up to the same instant are done together, in one *turn*:
-where nothing waits, the join is done whole. Results of a slice that was put off start before the step: the operators of
-the queries that waited for it are as far back (``engine.deferral``).
+and its oldest row lies, however many rows it has; of windows of rows, that in which the number of rows lies that have
+come after a part of it when it begins. Small windows need few slices. In a step those slices are done that some query
+which is due needs; for the others the rows of the step wait in the windows, where they are anyway, and are origins when
+the slice is done next. Slices that have been done up to the same instant are done together, in one *turn*: where
+nothing waits, the join is done whole. Results of a slice that was put off start before the step: the operators of the
+queries that waited for it are as far back (``engine.deferral``).
 
-In a turn the origin is the newest row of its combinations, and windows are entered by time, so that only rows are met
-that are near enough; in the last one combinations without a row of the turn's own age meet no younger ones. So each
-combination is met in one turn; of more windows than two, those before the last are entered again by a turn that takes
-up older slices, since nothing is kept of what other turns found in them.
+In a turn of windows of time the origin is the newest row of its combinations, and windows are entered by time, so that
+only rows are met that are near enough; in the last one combinations without a row of the turn's own age meet no younger
+ones. So each combination is met in one turn; of more windows than two, those before the last are entered again by a
+turn that takes up older slices, since nothing is kept of what other turns found in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.core.batch import Batch
 from muntin.operators.context import Context
 from muntin.operators.joins.harvest import Reading
 from muntin.operators.joins.indexed_window import OpenChunk
@@ -35,12 +36,13 @@ DONE = "slices"
 """Head of the state: for each slice the instant before which it is done."""
 
 Ints = NDArray[np.int64]
+T = TypeVar("T", bound=Sized)
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Slices that end with windows of ``ends`` (microseconds, ascending). ``schedule``: name of the policy by which
-    they are done, which is no part of what a join does."""
+    """Slices that end with windows of ``ends`` (microseconds or rows, ascending). ``schedule``: name of the policy by
+    which they are done, which is no part of what a join does."""
 
     ends: tuple[int, ...]
     schedule: str = field(default="swf", compare=False)
@@ -66,8 +68,8 @@ def words_of(slices: Slices | None) -> str:
 
 
 def in_turns(
-    slices: Slices | None, state: ShardState, ctx: Context, join: Callable[[Context], list[Batch]]
-) -> tuple[list[Batch], int, Context]:
+    slices: Slices | None, state: ShardState, ctx: Context, join: Callable[[Context], list[T]]
+) -> tuple[list[T], int, Context]:
     """What a step gives, turn by turn: its results, how many of them are of rows that start now, and the step up to
     where all slices are done. Notes in the state what is done. One turn, the step itself, where a join is done whole.
 
@@ -75,9 +77,10 @@ def in_turns(
     before the step leaves the others for later).
     """
     if slices is None:
-        results = join(ctx)
-        return results, sum(map(len, results)), ctx
-    results, fresh = [], 0
+        whole = join(ctx)
+        return whole, sum(map(len, whole)), ctx
+    results: list[T] = []
+    fresh = 0
     turns, done = _turns(slices, list(state.heads.get(DONE, [ctx.low] * len(slices.ends))), ctx)
     for turn in turns:
         left = None if turn.most is None else max(1, turn.most - sum(map(len, results)))

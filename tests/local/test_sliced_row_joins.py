@@ -1,0 +1,97 @@
+"""Shared joins of windows of rows that are done slice by slice: queries that wait answer later what they would have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from stored import Stored
+from test_shared_row_joins import BY, PAIRS, answers, bound, draw_group
+from test_shared_window_joins import SCHEMA, draw_batches, in_order
+from test_sliced_joins import draw_waiting, sliced_joins
+
+import muntin.engine.substeps as substeps
+from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.dataflow.sharing.slices import last_slices
+from muntin.engine.meter import Meter
+from muntin.local.runtime import LocalPipeline
+from muntin.operators.joins.slices import DONE
+from muntin.scheduling.policies import POLICIES
+from muntin.state.pane_store import PaneStore
+
+
+@pytest.mark.parametrize("schedule", POLICIES)
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
+def test_queries_that_wait_answer_what_they_would_have(
+    seed: int, schedule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """State goes through the store after every batch with slices that are behind, steps are cut anywhere, and some are
+    killed and done again; what each query answers in the end is what it answers alone, in order of time."""
+    rng = Random(f"slices of rows {seed} {schedule}")
+    queries, batches = draw_group(rng, 6), draw_batches(rng, SCHEMA, 7, rng.choice((3, 7, 20)))
+    alone = [answers(LocalPipeline(plan_query(q)), batches)[0] for q in queries]
+    monkeypatch.setattr(substeps, "MOST", rng.choice((9, 60, 1 << 19)))
+    together = Stored(plan_queries(queries, schedule), rng.choice((1, 3)))
+    store, parts = PaneStore.open(str(tmp_path), "q", 0), []
+    for number, batch in enumerate(batches):
+        wait = draw_waiting(rng, together.graph)
+        if number and rng.random() < 0.3:
+            together.push_all(batch, deferred=wait)
+            together.restore(store.load(number - 1, list(together.cells())))
+        parts.append(together.push_all(batch, deferred=wait))
+        together.restart(store, number, rng)
+    parts.append(together.finish_all())
+    for query, expected, tables in zip(queries, alone, zip(*parts, strict=True), strict=True):
+        found = pa.concat_tables(tables)
+        times = found["ts"].cast(pa.int64()).to_pylist()
+        assert times == sorted(times)
+        assert sorted(in_order(found), key=repr) == sorted(expected, key=repr), query.text
+
+
+def dense(count: int) -> list[dict[str, pa.Table]]:
+    """Ten seconds of forty rows of each stream a batch, in order of time."""
+    rng, found = Random(5), []
+    for low in range(0, 10 * count, 10):
+        batch = {}
+        for name in "AB":
+            ts = sorted(rng.randint(low, low + 9) for _ in range(40))
+            columns = {c: [rng.randint(1, 4) for _ in ts] for c in ("k", "j", "v")}
+            batch[name] = pa.table({"ts": ts, **columns, "s": ["x"] * len(ts)}, SCHEMA.to_arrow())
+        found.append(batch)
+    return found
+
+
+@pytest.mark.parametrize("by", ["", BY])
+def test_small_windows_are_served_first_and_nothing_is_looked_at_twice(by: str) -> None:
+    """While the wide query waits the narrow one answers, for less than a fifth of what the whole join looks at, and
+    rows stay that the wide slice needs. In the end both have answered as alone, and no more has been looked at than
+    when both are done together, but the log of what came meanwhile and ends that were not known at once."""
+    queries, batches = bound(*(PAIRS.format(by=by, a=n, b=n) for n in (3, 60))), dense(7)
+    plans = plan_queries(queries, "swf")
+    meters = [Meter(), Meter()]
+    whole, pipeline = (LocalPipeline(plans, 1, m) for m in meters)
+    ((join, slices),) = sliced_joins(pipeline.graph)
+    assert slices.ends == (3, 60) and last_slices(pipeline.graph, join) == {0: 0, 1: 1}
+    results: list[list[list[pa.Table]]] = [[], []]
+    looked = [0, 0]
+    for number, batch in enumerate(batches):
+        waits, before = 2 < number < 6, list(looked)
+        results[0].append(whole.push_all(batch))
+        results[1].append(pipeline.push_all(batch, deferred=[1] if waits else []))
+        looked = [m.of(join).looked for m in meters]
+        state = pipeline.states[0][join]
+        done, kept = state.heads[DONE], [state.list(f"{n}{i}") for i in (0, 1) for n in ("came", "in")]
+        if waits:
+            assert in_order(results[1][-1][0]) == in_order(results[0][-1][0]) and len(results[1][-1][1]) == 0
+            assert done[0] > done[1] and all(kept)
+            assert 5 * (looked[1] - before[1]) < looked[0] - before[0]
+    assert done[0] == done[1] and not kept[0] and not kept[2]
+    assert looked[1] <= 1.05 * looked[0]
+    for found, p in zip(results, (whole, pipeline), strict=True):
+        found.append(p.finish_all())
+    for number, query in enumerate(queries):
+        tables = [pa.concat_tables([step[number] for step in found]) for found in results]
+        assert in_order(tables[0]) == in_order(tables[1]) and len(tables[1]) > 50
+        assert in_order(tables[1]) == sorted(answers(LocalPipeline(plan_query(query)), batches)[0], key=repr)
