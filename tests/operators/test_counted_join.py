@@ -16,7 +16,7 @@ from muntin.core.time import FOREVER
 from muntin.operators.context import Context, Cut
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.counted_rows import CountedInput
-from muntin.operators.joins.slices import Slices
+from muntin.operators.joins.slices import DONE, Slices
 from muntin.plan.exprs import TRUE, Call, Column, Expr, Literal
 from muntin.state.shard_state import ShardState
 
@@ -81,7 +81,8 @@ def changes(out: Batch) -> list[tuple[int, int, int, tuple[Any, ...]]]:
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 80))])
 def test_every_window_has_the_pairs_of_its_latest_rows(seed: int) -> None:
     """Keys whose hashes prove them equal and texts; several rows of one instant, steps of any length, done whole or in
-    slices of which the larger ones are behind: then in the end, and any window by when its slice has been done."""
+    slices of which the larger ones are behind: then in the end, and any window by when its slice has been done. At any
+    instant since all were the join tells what its windows hold."""
     rng = Random(seed)
     partitioned, odd, text, sliced = (rng.random() < share for share in (0.5, 0.3, 0.3, 0.7))
     op, kind = join(partitioned, keep=ODD if odd else TRUE, sliced=sliced), pa.string() if text else pa.int64()
@@ -102,6 +103,11 @@ def test_every_window_has_the_pairs_of_its_latest_rows(seed: int) -> None:
         for place, size in enumerate(op.windows):
             if not sliced or asked is None or max(size) <= asked:
                 assert held(found, place, high - 1) == pairs(streams, high - 1, size, partitioned, odd), size
+        done = min(state.heads.get(DONE, [high]))
+        at = rng.randrange(max(done - 1, 0), high)
+        shown = changes(op.current([batch([], kind), batch([], kind)], state, at, context(high, high)))
+        for place, size in enumerate(op.windows):
+            assert held(shown, place, at) == pairs(streams, at, size, partitioned, odd), (size, at, done)
         low = high
     for place, size in enumerate(op.windows):
         for at in range(low):

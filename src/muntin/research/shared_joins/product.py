@@ -1,8 +1,9 @@
-"""The product's own shared joins: queries that differ in their windows, together and each alone."""
+"""The product's own shared joins: queries that differ in their windows, of time or of rows, together and each alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from random import Random
 
 import pyarrow as pa
@@ -11,12 +12,17 @@ from muntin.core.schema import Schema
 from muntin.cql.binder import bind
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.dataflow.sharing.slices import last_slices
 from muntin.engine.meter import Meter
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow
+from muntin.operators.joins.slices import Slices, slices_of
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.plan.catalog import Catalog, Stream
+from muntin.scheduling.policies import POLICIES
+from muntin.scheduling.slice_budget import share_done, within_budget
+from muntin.scheduling.slices import sizes_of
 
 SECOND = 1_000_000
 SCHEMA = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), id=pa.int64())
@@ -26,16 +32,19 @@ HASH, LOOPS = "a.k = b.k", "ABS(a.k - b.k) < 1"
 Batches = list[dict[str, pa.Table]]
 
 
-def text(window: int, on: str = HASH) -> str:
-    """Pairs within so many seconds, in the order in which they come."""
-    source = f"FROM A [RANGE {window} SECONDS] a, B [RANGE {window} SECONDS] b"
+TIME, ROWS = "[RANGE {} SECONDS]", "[ROWS {}]"
+
+
+def text(window: int, on: str = HASH, of: str = TIME) -> str:
+    """Pairs within so many seconds or rows, in the order in which they come."""
+    source = f"FROM A {of.format(window)} a, B {of.format(window)} b"
     return f"Istream(SELECT a.id AS x, b.id AS y {source} WHERE {on})"
 
 
-def plans_of(texts: Sequence[str], together: bool) -> list[QueryPlan]:
-    """The plans of queries that run together, or each by itself."""
+def plans_of(texts: Sequence[str], together: bool, schedule: str | None = None) -> list[QueryPlan]:
+    """The plans of queries that run together, slice by slice under a ``schedule``, or each by itself."""
     bound = [bind(t, CATALOG) for t in texts]
-    return plan_queries(bound) if together else [plan_query(b) for b in bound]
+    return plan_queries(bound, schedule) if together else [plan_query(b) for b in bound]
 
 
 def draw_batches(rng: Random, batches: int, rows: int, keys: int) -> Batches:
@@ -55,30 +64,56 @@ def draw_batches(rng: Random, batches: int, rows: int, keys: int) -> Batches:
     return found
 
 
-def streams_of(plans: list[QueryPlan], batches: Batches, meter: Meter | None = None) -> list[list[tuple[object, ...]]]:
-    """The rows of each query, in order of time (pairs that are there at once by their values)."""
+def streams_of(
+    plans: list[QueryPlan], batches: Batches, meter: Meter | None = None, budgets: Sequence[float] = ()
+) -> list[list[tuple[object, ...]]]:
+    """The rows of each query, in order of time (pairs that are there at once by their values). ``budgets``: how much of
+    a shared join there is time for in each batch, in whole joins of one batch (none: as much as it takes)."""
     pipeline = LocalPipeline(plans, 1, meter)
     found: list[list[tuple[object, ...]]] = [[] for _ in plans]
-    for tables in [*(pipeline.push_all(b) for b in batches), pipeline.finish_all()]:
+    waits = [_waiting(pipeline.graph, b) for b in budgets] or [[]] * len(batches)
+    steps = [pipeline.push_all(b, deferred=w) for b, w in zip(batches, waits, strict=True)]
+    for tables in [*steps, pipeline.finish_all()]:
         for rows, table in zip(found, tables, strict=True):
             rows += sorted((tuple(r.values()) for r in table.to_pylist()), key=lambda r: (r[-1], r[:-1]))
     return found
 
 
-def differing_queries(cases: int) -> tuple[int, int, int]:
-    """(queries, shared joins, queries that answer otherwise than alone) of random groups."""
+def _sliced(graph: Graph) -> Iterator[tuple[int, Slices]]:
+    """The joins that are done slice by slice."""
+    for number, v in enumerate(graph.vertices):
+        if (slices := slices_of(v.op)) is not None:
+            yield number, slices
+
+
+def _waiting(graph: Graph, budget: float) -> list[int]:
+    """Whom a budget leaves no time, by the policies of the joins."""
+    found: set[int] = set()
+    for join, slices in _sliced(graph):
+        last = last_slices(graph, join)
+        users = sorted(last)
+        ends = [last[u] for u in users]
+        cost = partial(share_done, sizes_of(slices.ends), ends, waited=[0] * len(ends))
+        served = within_budget(slices.order(), ends, cost, budget)
+        found |= {u for place, u in enumerate(users) if place not in served}
+    return sorted(found)
+
+
+def differing_queries(cases: int, of: str) -> tuple[int, int, int]:
+    """(queries, joins done slice by slice, queries that answer otherwise than alone) of random groups with windows
+    ``of`` time or rows, under each policy within random budgets."""
     queries, joins, differing = 0, 0, 0
     for seed in range(cases):
         rng = Random(f"H1 product {seed}")
-        texts = [text(w) for w in rng.sample(range(1, 20), rng.randint(2, 7))]
+        texts = [text(w, of=of) for w in rng.sample(range(1, 20), rng.randint(2, 7))]
         batches = draw_batches(rng, 12, 8, 3)
-        plans = plans_of(texts, True)
-        together = streams_of(plans, batches)
         own = [streams_of(plans_of([t], False), batches)[0] for t in texts]
-        queries += len(texts)
-        graph = Graph.of(plans)
-        joins += len({v.inputs[0].vertex for v in graph.vertices if isinstance(v.op, Narrow)})
-        differing += sum(a != b for a, b in zip(together, own, strict=True))
+        for policy in POLICIES:
+            plans = plans_of(texts, True, policy)
+            together = streams_of(plans, batches, budgets=[rng.random() for _ in batches])
+            queries += len(texts)
+            joins += len(list(_sliced(Graph.of(plans))))
+            differing += sum(a != b for a, b in zip(together, own, strict=True))
     return queries, joins, differing
 
 
