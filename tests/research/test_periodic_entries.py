@@ -69,12 +69,12 @@ def test_the_product_counts_scans_once_and_what_each_window_does_of_its_own() ->
     keys = np.random.default_rng(1).integers(0, 300, (64, 50))
     product = Product.empty()
     for second in keys:
-        assert product.update(second) >= 50
+        assert product.update(second).work >= 50
     for windows in ((20, 60), (7, 19, 33, 33, 48, 61)):
-        work, found = product.run(windows)
-        longest = product.run((max(windows),))[0]
-        own = [product.run((max(windows), n))[0] - longest for n in windows]
-        assert work == longest - own[windows.index(max(windows))] + sum(own)
+        took, found = product.run(windows)
+        longest = product.run((max(windows),))[0].work
+        own = [product.run((max(windows), n))[0].work - longest for n in windows]
+        assert took.seconds > 0 and took.work == longest - own[windows.index(max(windows))] + sum(own)
         assert own == [1 + len(np.unique(keys[-n:])) for n in windows]
         read = sum(len(np.unique(k)) for k in keys[-max(windows) :])
         assert 2 * read + own[windows.index(max(windows))] <= longest < 2.4 * read + max(own)

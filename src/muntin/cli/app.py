@@ -479,13 +479,17 @@ def reproduce(
     json: Annotated[Path | None, typer.Option("--json", help="Also write one record per entry to this file.")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes.")] = False,
     plots: Annotated[Path | None, typer.Option("--plots", help="Draw the figures into this directory.")] = None,
+    clock: Annotated[
+        Literal["virtual", "wall"],
+        typer.Option("--clock", help="Of response times: counted work (virtual), or time on this machine (wall)."),
+    ] = "virtual",
 ) -> None:
     """Reproduce the documents' tables and figures: one line each, then how many PASS, DIFFER, FAIL; exit status 0
     only if nothing fails."""
     with reported():
         from muntin.cli.reproduce import run_entries
 
-        raise typer.Exit(OK if run_entries(entries, smoke, typer.echo, json, plots) else FAILED)
+        raise typer.Exit(OK if run_entries(entries, smoke, typer.echo, json, plots, clock) else FAILED)
 
 
 @app.command()

@@ -9,20 +9,28 @@ from pathlib import Path
 
 from muntin.core.optional import require_matplotlib
 from muntin.research import Setting, chosen, reproduce
-from muntin.research.harness import Record, tally
+from muntin.research.harness import Clock, Record, tally
 from muntin.research.plots import draw
+from muntin.research.registry import on_a_clock
 
 
 def run_entries(
-    names: Sequence[str], smoke: bool, say: Callable[[str], None], json_file: Path | None, plots: Path | None
+    names: Sequence[str],
+    smoke: bool,
+    say: Callable[[str], None],
+    json_file: Path | None,
+    plots: Path | None,
+    clock: Clock = "virtual",
 ) -> bool:
     """Run the entries and say how many have each verdict; True if none failed (a claim that does not hold on the given
-    workload DIFFERS, which is no failure). Raises ConfigError for an unknown id, or for ``plots`` without
-    matplotlib."""
+    workload DIFFERS, which is no failure). Raises ConfigError for an unknown id, for one without a clock if that of
+    the wall is asked for, or for ``plots`` without matplotlib."""
     entries = chosen(names)
+    if clock == "wall":
+        on_a_clock(names)
     if plots is not None:
         require_matplotlib("--plots")
-    records = reproduce(entries, Setting(smoke, shared_folder()), lambda r: say(r.line))
+    records = reproduce(entries, Setting(smoke, shared_folder(), clock), lambda r: say(r.line))
     say(tally(records))
     if json_file is not None:
         json_file.write_text(json.dumps([_plain(r) for r in records], indent=2) + "\n", encoding="utf-8")

@@ -14,6 +14,9 @@ Verdict = OneOf["PASS", "DIFFERS", "FAIL", "NOTHING TO REPRODUCE"]
 """DIFFERS: everything that must be right is, and a document's claim does not hold on the given workload, for a reason
 that is stated. It is a result and not a failure."""
 
+Clock = OneOf["virtual", "wall"]
+"""By what studies of response times go: counted work, the same on every machine, or the time that it takes here."""
+
 Series = dict[str, list[tuple[float, float]]]
 """Curves of a figure: name -> points."""
 
@@ -21,10 +24,11 @@ Series = dict[str, list[tuple[float, float]]]
 @dataclass(frozen=True)
 class Setting:
     """How to run. ``smoke``: small sizes, every check still judged. ``shared``: directory with real streams, or
-    None."""
+    None. ``clock``: of the studies of response times (``registry.CLOCKED``)."""
 
     smoke: bool = False
     shared: Path | None = None
+    clock: Clock = "virtual"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ MODULES: dict[str, str] = {
 }
 """Id -> module whose ``ENTRY`` it is. Modules are loaded when asked for: some compile kernels."""
 
+CLOCKED = frozenset([*(f"H{n}" for n in (3, 5, *range(8, 14), 15)), "T65", "T66", "T67"])
+"""Studies of response times: they run on a clock, counted work's or the machine's."""
+
 ALIASES: dict[str, str] = {"T30": "G3", "T31": "G8", "T32": "G10"}
 """Id -> the id of the same thing in another document; each alias is a record of its own."""
 
@@ -44,6 +47,14 @@ ALIASES: dict[str, str] = {"T30": "G3", "T31": "G8", "T32": "G10"}
 def known(modules: Mapping[str, str] = MODULES, aliases: Mapping[str, str] = ALIASES) -> tuple[str, ...]:
     """Every id, by document and number."""
     return tuple(sorted((*modules, *aliases), key=lambda name: (name[0], int(name[1:]))))
+
+
+def on_a_clock(names: Sequence[str]) -> None:
+    """Raises ConfigError for entries that run on no clock (beside ``all``)."""
+    others = [n for n in map(str.upper, names) if n not in CLOCKED and n != "ALL"]
+    if others:
+        have = sorted(CLOCKED, key=lambda name: (name[0], int(name[1:])))
+        raise ConfigError(f"{', '.join(others)}: no clock to choose; --clock is for {', '.join(have)}")
 
 
 def chosen(

@@ -10,6 +10,7 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.research.harness import Clock
 from muntin.research.periodic.load import LOW, Counters, counters, model_of, queries
 from muntin.research.periodic.product import counted
 from muntin.scheduling.deadlines import Sharing, agenda
@@ -40,7 +41,7 @@ Ints = NDArray[np.int64]
 class Load:
     """``per_group``: queries of each of the eight groups; ``rate``: packets a second; ``updates``: seconds that are
     run; ``seed``: of the queries; ``finish``: whether queries work beyond the shared scan; ``by``: whose counts of work
-    drive the clock and are known to the scheduler."""
+    drive the clock and are known to the scheduler; ``clock``: by what the product's runs are measured."""
 
     per_group: int
     rate: int
@@ -48,11 +49,14 @@ class Load:
     seed: int = 0
     finish: bool = True
     by: By = "product"
+    clock: Clock = "virtual"
 
     @property
     def counts(self) -> Mapping[str, Counters]:
-        """By group what a run takes."""
-        return (counted if self.by == "product" else counters)(self.rate, self.updates)
+        """By group what a run takes: operations, or seconds on this machine."""
+        if self.by == "document":
+            return counters(self.rate, self.updates)
+        return counted(self.rate, self.updates, self.clock)
 
 
 @dataclass(frozen=True)
@@ -117,11 +121,11 @@ def summary(tasks: Sequence[Task], plan: Iterable[Run]) -> Found:
 
 
 @cache
-def speed(updates: int, finish: bool, by: By) -> float:
+def speed(updates: int, finish: bool, by: By, clock: Clock = "virtual") -> float:
     """Work that the machine does in a second: so much that No-S has the latency ``TOP`` with 240 queries at the low
-    rate (found by halving)."""
-    load = Load(30, LOW, updates, finish=finish, by=by)
-    low, high = 1e4, 1e8
+    rate (found by halving). On the wall clock work is seconds here, so that is how many times as fast it is."""
+    load = Load(30, LOW, updates, finish=finish, by=by, clock=clock)
+    low, high = (1e4, 1e8) if clock == "virtual" else (1e-3, 1e3)
     while high / low > 1.01:
         middle = (low * high) ** 0.5
         low, high = (middle, high) if run_with("No-S", load, middle).latency > TOP else (low, middle)
@@ -131,7 +135,7 @@ def speed(updates: int, finish: bool, by: By) -> float:
 @cache
 def measure(policy: str, load: Load, seeds: int = 1) -> Found:
     """One policy, the mean of so many random workloads."""
-    fast = speed(load.updates, load.finish, load.by)
+    fast = speed(load.updates, load.finish, load.by, load.clock)
     found = [run_with(policy, replace(load, seed=s), fast) for s in range(seeds)]
     means = (sum(getattr(f, what) for f in found) / seeds for what in ("throughput", "latency", "joint"))
     return Found(*means)

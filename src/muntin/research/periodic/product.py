@@ -9,10 +9,13 @@ Asking it for each of the schedules' runs (some 100,000 of up to 30 ms) would ta
 in between on straight lines: for the longest window and one more, and for one window, the latter as the mean of
 ``PHASES`` updates in a row, since small chunks of panes are merged by eights and a run looks at whole ones. Of more
 windows each adds what it adds to the longest alone; a test holds that to runs of many windows.
+
+On the wall clock the same runs are timed, the least of ``REPEATS``, and seconds take the place of operations.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,10 +30,11 @@ from muntin.core.time import SECOND
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_queries
 from muntin.dataflow.sharing.rules import shared_graph
-from muntin.engine.meter import Meter
+from muntin.engine.meter import Counter, Meter
 from muntin.operators.context import Context
 from muntin.operators.synopsis import Synopsis, Window
 from muntin.plan.catalog import Catalog, Stream
+from muntin.research.harness import Clock
 from muntin.research.periodic.load import (
     GROUPS,
     LONGEST,
@@ -53,6 +57,8 @@ ALONE, BESIDE = (20, 100), (20, 30, 45, 60, 80, 100)
 the number of its values does so ever more slowly."""
 
 PHASES = TIER
+
+REPEATS = 3
 
 CATALOG = Catalog((Stream("packets", Schema.of(ts=pa.int64(), key=pa.int64()), "ts", ts_unit=SECOND),))
 
@@ -83,53 +89,67 @@ class Product:
         """The time of the last update."""
         return self.updates * SECOND
 
-    def update(self, keys: NDArray[np.int64]) -> int:
-        """Take in the packets of a second without answering; the work."""
+    def update(self, keys: NDArray[np.int64]) -> Counter:
+        """Take in the packets of a second without answering; what that took."""
         self.updates += 1
         until = self.at + 1
         rows = self._rows(keys)
         shown = dict.fromkeys(range(len(self.op.windows)), until)
         ctx = Context(self.at, until, self.at, 0, None, None, shown_of=shown)
-        return self._counted(len(rows), self.op.step([rows], self.state, ctx))
+        began = time.perf_counter()
+        found = self.op.step([rows], self.state, ctx)
+        return self._counted(len(rows), found, began)
 
-    def run(self, windows: Sequence[int]) -> tuple[int, Batch]:
-        """(the work of answering windows of so many seconds together, their answers)."""
+    def run(self, windows: Sequence[int]) -> tuple[Counter, Batch]:
+        """(what answering windows of so many seconds together took, their answers)."""
         asked = tuple(Window("", 0, n * SECOND, SECOND, 0, (0,)) for n in windows)
         ctx = Context(self.at, self.at + 1, self.at, 0, None, None)
-        found = replace(self.op, windows=asked).current([self._rows(np.empty(0, np.int64))], self.state, self.at, ctx)
-        return self._counted(0, found), found
+        op, nothing = replace(self.op, windows=asked), self._rows(np.empty(0, np.int64))
+        began = time.perf_counter()
+        found = op.current([nothing], self.state, self.at, ctx)
+        return self._counted(0, found, began), found
 
     def _rows(self, keys: NDArray[np.int64]) -> Batch:
         columns = pa.RecordBatch.from_arrays([pa.array(keys)], names=[self.op.arguments[0].column])
         return Batch(columns, np.full(len(keys), self.at), forever(len(keys)))
 
-    def _counted(self, rows: int, out: Batch) -> int:
-        return Meter().passed(0, rows, out, self.state, 0.0).work
+    def _counted(self, rows: int, out: Batch, began: float) -> Counter:
+        return Meter().passed(0, rows, out, self.state, time.perf_counter() - began)
 
 
 @cache
-def counted(rate: int, updates: int) -> Mapping[str, Counters]:
+def counted(rate: int, updates: int, clock: Clock = "virtual") -> Mapping[str, Counters]:
     """As ``load.counters``, measured; once for groups with as many values each (of source and of destination, say)."""
     packets, more = draw(rate, LONGEST + PHASES), rate // LOW
     kinds = {group: tuple(VALUES[n] for n in names) for group, names in GROUPS.items()}
     one = {kind: GROUPS[group] for group, kind in kinds.items()}
-    found = {kind: _measured(keys_of(packets, names, more)[0], updates) for kind, names in one.items()}
+    found = {kind: _measured(keys_of(packets, names, more)[0], updates, clock) for kind, names in one.items()}
     return {group: found[kind] for group, kind in kinds.items()}
 
 
-def _measured(keys: NDArray[np.int64], updates: int) -> Counters:
+def _measured(keys: NDArray[np.int64], updates: int, clock: Clock) -> Counters:
     product = Product.empty()
     for k in keys[:LONGEST]:
         product.update(k)
-    whole = product.run((LONGEST,))[0]
-    own = _lines(BESIDE, [product.run((LONGEST, n))[0] - whole for n in BESIDE])
+    whole = _run(product, (LONGEST,), clock)
+    own = _lines(BESIDE, [max(0.0, _run(product, (LONGEST, n), clock) - whole) for n in BESIDE])
     taken, alone = [], []
     for k in keys[LONGEST:]:
-        taken.append(product.update(k))
-        alone.append([product.run((n,))[0] - own[n] for n in ALONE])
+        taken.append(_of(product.update(k), clock))
+        alone.append([max(0.0, _run(product, (n,), clock) - own[n]) for n in ALONE])
     scan = _lines(ALONE, np.mean(alone, axis=0))
     every = (updates + 1, 1)
     return Counters(np.tile(scan, every), np.tile(own, every), float(np.mean(taken)))
+
+
+def _run(product: Product, windows: Sequence[int], clock: Clock) -> float:
+    if clock == "virtual":
+        return float(product.run(windows)[0].work)
+    return min(product.run(windows)[0].seconds for _ in range(REPEATS))
+
+
+def _of(took: Counter, clock: Clock) -> float:
+    return float(took.work) if clock == "virtual" else took.seconds
 
 
 def _lines(lengths: Sequence[int], values: Sequence[float] | Floats) -> Floats:

@@ -29,7 +29,7 @@ Table = Mapping[int, Mapping[str, Found]]
 
 def base(setting: Setting, rate: int = LOW) -> Load:
     """The workload of one query a group; in a smoke run a quarter of the time."""
-    return Load(1, rate, 100 if setting.smoke else 400)
+    return Load(1, rate, 100 if setting.smoke else 400, clock=setting.clock)
 
 
 def table(setting: Setting, rate: int) -> Table:
@@ -100,9 +100,9 @@ def whole_runs(load: Load) -> dict[str, object]:
 
 def documents(setting: Setting, rate: int, what: str) -> str:
     """The values of the largest size by the document's cost."""
-    load = replace(base(setting, rate), per_group=SIZES[-1], by="document")
+    load = replace(base(setting, rate), per_group=SIZES[-1], by="document", clock="virtual")
     row = {p: measure(p, load, 1 if setting.smoke else SEEDS) for p in POLICIES}
-    own = own_share(load), own_share(replace(load, by="product"))
+    own = own_share(load), own_share(replace(load, by="product", clock=setting.clock))
     return (
         f"{what} by the document's cost, not the product's: {words(row, what)}; what queries do of their own is "
         f"{own[0]:.0%} of a run of a whole group there, {own[1]:.0%} as the product counts"

@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.research.harness import Clock
+from muntin.research.shared_joins.units import Units, checked_units
+from muntin.research.shared_joins.workload import Arrivals
 from muntin.scheduling.slice_clock import Responses, play
 from muntin.scheduling.slices import Policy, sizes_of
 
@@ -37,7 +41,34 @@ def swf(windows: Sequence[float] = WINDOWS, m: int = BURST) -> NDArray[np.float6
     return T_P * (m * before + (m + 1) / 2 * (s - before))
 
 
-def counted(policy: Policy, windows: Sequence[float] = WINDOWS, m: int = BURST) -> Responses:
-    """What the scheduler makes of the same rows."""
-    pairs = np.tile(np.diff(np.append(0.0, RATE * np.array(windows))), (m, 1))
-    return play(policy, sizes_of(windows), np.zeros(m), pairs, pairs.astype(np.int64), 1 / T_P)
+def counted(
+    policy: Policy, windows: Sequence[float] = WINDOWS, m: int = BURST, clock: Clock = "virtual"
+) -> Responses:
+    """What the scheduler makes of the same rows, by counted pairs or by what these take on this machine."""
+    if clock == "virtual":
+        pairs = np.tile(np.diff(np.append(0.0, RATE * np.array(windows))), (m, 1))
+        return play(policy, sizes_of(windows), np.zeros(m), pairs, pairs.astype(np.int64), 1 / T_P)
+    found = timed(tuple(windows), m)
+    return play(policy, sizes_of(windows), np.zeros(m), found.seconds, found.results, 1.0)
+
+
+@cache
+def timed(windows: tuple[float, ...] = WINDOWS, m: int = BURST) -> Units:
+    """The same rows through the product's join."""
+    return checked_units(burst(windows, m), windows, "hash")
+
+
+def pair_time(windows: tuple[float, ...] = WINDOWS, m: int = BURST) -> float:
+    """Seconds a pair on this machine."""
+    found = timed(windows, m)
+    return float(found.seconds.sum() / found.results.sum())
+
+
+def burst(windows: Sequence[float], m: int) -> Arrivals:
+    """``m`` rows of one stream, a microsecond apart, after those of the other that the largest window holds; all of one
+    key."""
+    held = int(RATE * max(windows))
+    before = np.arange(held) / RATE
+    times = np.concatenate([before, before[-1] + 0.5 / RATE + 1e-6 * np.arange(m)])
+    streams = np.repeat(np.array([1, 0], np.int8), [held, m])
+    return Arrivals(times, streams, np.zeros(held + m, np.int64), held)

@@ -10,7 +10,7 @@ import numpy as np
 
 from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
 from muntin.research.shared_joins import analytic
-from muntin.research.shared_joins.study import told
+from muntin.research.shared_joins.study import by_clock, told
 from muntin.scheduling.swf import SWF
 
 SWF_MS = (0.0255, 2.5745, 7.55, 12.55, 17.55, 22.55, 27.55)
@@ -20,13 +20,15 @@ def run(setting: Setting) -> Outcome:
     """Formula and scheduler."""
     shared, largest = analytic.swf(), analytic.lwo()
     exact = bool(np.allclose(1e3 * shared, SWF_MS, 5e-3))
-    played = analytic.counted(SWF).mean
+    wall = setting.clock == "wall"
+    slower = analytic.pair_time() / analytic.T_P if wall else 1.0
+    played = analytic.counted(SWF, clock=setting.clock).mean / slower
     apart = float(np.abs(played / shared - 1).max())
     rises = bool((np.diff(shared) > 0).all() and (np.diff(played) > 0).all())
     crossings = [int((np.diff(np.sign(x - largest)) != 0).sum()) for x in (shared, played)]
     better = all(x[0] < largest[0] and x[-1] > largest[-1] for x in (shared, played))
     return Outcome(
-        (
+        by_clock(setting, (
             Check("the formula gives the 7 values", f"{told(shared)} ms", exact),
             Check("what the scheduler counts is the formula's within 1/m", f"{apart:.2%} apart", apart <= 0.02),
             Check("SWF increases in w", told(played), rises),
@@ -35,7 +37,7 @@ def run(setting: Setting) -> Outcome:
                 f"{crossings} crossovers",
                 better and crossings == [1, 1],
             ),
-        ),
+        )),
         plots=(
             Plot(
                 "Figure 5", "window (s)", "mean response (ms)",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
-from muntin.research.shared_joins.study import NAMES, Study, measured, rows_of, seeds_of
+from muntin.research.shared_joins.study import NAMES, Study, by_clock, measured, rows_of, seeds_of
 from muntin.research.shared_joins.workload import TABLE_1, Access
 
 LOAD = 0.5
@@ -48,7 +48,7 @@ class Why:
 
 def study_of(setting: Setting, windows: str, access: Access, rate: float, load: float = LOAD) -> Study:
     """One distribution at a load."""
-    return Study(windows, load, rows_of(setting), access, rate=rate, seeds=seeds_of(setting))
+    return Study(windows, load, rows_of(setting), access, rate=rate, seeds=seeds_of(setting), clock=setting.clock)
 
 
 def means_of(setting: Setting, access: Access = "hash", rate: float = 100.0) -> Means:
@@ -88,7 +88,7 @@ def judge(means: Means, why: Why = Why()) -> tuple[Check, ...]:
 
 def run(setting: Setting) -> Outcome:
     """Load 0.5."""
-    return Outcome(judge(means_of(setting), why_of(setting)))
+    return Outcome(by_clock(setting, judge(means_of(setting), why_of(setting))))
 
 
 ENTRY = Entry(

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.research.harness import Check, Entry, Outcome, Plot, Setting, curves
-from muntin.research.shared_joins.study import NAMES, Found, Study, mean_under, measured, rows_of, seeds_of, told
+from muntin.research.shared_joins.study import (
+    NAMES,
+    Found,
+    Study,
+    by_clock,
+    mean_under,
+    measured,
+    rows_of,
+    seeds_of,
+    told,
+)
 from muntin.research.shared_joins.workload import TABLE_1
 from muntin.scheduling.slices import Policy
 from muntin.scheduling.swf import SWF
@@ -120,17 +130,18 @@ def _small_large(m: Means) -> Check:
 
 def found_of(setting: Setting) -> dict[str, Found]:
     """By distribution, at load 0.8."""
-    return {n: measured(Study(n, LOAD, rows_of(setting), seeds=seeds_of(setting))) for n in TABLE_1}
+    rows, seeds = rows_of(setting), seeds_of(setting)
+    return {n: measured(Study(n, LOAD, rows, seeds=seeds, clock=setting.clock)) for n in TABLE_1}
 
 
 def why_of(setting: Setting, found: Mapping[str, Found]) -> Why:
     """The reasons' figures: fewer rows, SWF that releases, and other loads."""
-    rows, seeds = rows_of(setting), seeds_of(setting)
-    fewer = {n: measured(Study(n, LOAD, rows // 6, seeds=seeds)) for n in TABLE_1}
-    releasing = mean_under(Study("Uniform", LOAD, rows, seeds=seeds), RELEASING)
+    rows, seeds, clock = rows_of(setting), seeds_of(setting), setting.clock
+    fewer = {n: measured(Study(n, LOAD, rows // 6, seeds=seeds, clock=clock)) for n in TABLE_1}
+    releasing = mean_under(Study("Uniform", LOAD, rows, seeds=seeds, clock=clock), RELEASING)
 
     def last(windows: str, load: float) -> float:
-        return float(measured(Study(windows, load, rows, seeds=seeds)).mean["swf"][-1])
+        return float(measured(Study(windows, load, rows, seeds=seeds, clock=clock)).mean["swf"][-1])
 
     ratios = {at: last("Mostly-Small", at) / last("Uniform", at) for at in (0.5, LOAD, 0.95)}
     return Why({rows // 6: longest(fewer), rows: longest(found)}, releasing, ratios)
@@ -148,7 +159,7 @@ def run(setting: Setting) -> Outcome:
         for n, f in found.items()
         for what, values in (("average", f.mean), ("maximum", f.most))
     ]  # fmt: skip
-    return Outcome(judge(found, why), plots=tuple(plots))
+    return Outcome(by_clock(setting, judge(found, why)), plots=tuple(plots))
 
 
 ENTRY = Entry(

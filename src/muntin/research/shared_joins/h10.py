@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.shared_joins import h08
-from muntin.research.shared_joins.study import NAMES, NLJ_RATE, Found, Study, measured, rows_of, seeds_of, told
+from muntin.research.shared_joins.study import (
+    NAMES,
+    NLJ_RATE,
+    Found,
+    Study,
+    by_clock,
+    measured,
+    rows_of,
+    seeds_of,
+    told,
+)
 from muntin.research.shared_joins.workload import TABLE_1
 
 
@@ -36,12 +46,13 @@ def judge(
 
 def run(setting: Setting) -> Outcome:
     """Load 0.5."""
-    rows, seeds = rows_of(setting), seeds_of(setting)
+    rows, seeds, clock = rows_of(setting), seeds_of(setting), setting.clock
     means = h08.means_of(setting, "nlj", NLJ_RATE)
-    hashed = {n: Study(n, h08.LOAD, rows, rate=NLJ_RATE, as_fast_as="nlj", seeds=seeds) for n in TABLE_1}
-    uniform = measured(Study("Uniform", h08.LOAD, rows, "nlj", rate=NLJ_RATE, seeds=seeds))
+    hashed = {n: Study(n, h08.LOAD, rows, rate=NLJ_RATE, as_fast_as="nlj", seeds=seeds, clock=clock) for n in TABLE_1}
+    uniform = measured(Study("Uniform", h08.LOAD, rows, "nlj", rate=NLJ_RATE, seeds=seeds, clock=clock))
     by_hash = {n: {p: measured(s).over_windows(p) for p in NAMES} for n, s in hashed.items()}
-    return Outcome(judge(means, by_hash, uniform, h08.why_of(setting, "nlj", NLJ_RATE)))
+    checks = judge(means, by_hash, uniform, h08.why_of(setting, "nlj", NLJ_RATE))
+    return Outcome(by_clock(setting, checks, Study("Uniform", 0.0, rows, "nlj", rate=NLJ_RATE)))
 
 
 ENTRY = Entry(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from muntin.research.harness import Check, Entry, Outcome, Plot, Setting
-from muntin.research.shared_joins.study import HASH_RATE, NAMES, Found, Study, measured, rows_of
+from muntin.research.shared_joins.study import HASH_RATE, NAMES, Found, Study, by_clock, measured, rows_of
 from muntin.research.shared_joins.workload import arrivals_of
 
 LOAD, BURSTS = 0.8, (1, 2, 3, 4, 5)
@@ -19,8 +19,8 @@ LOAD, BURSTS = 0.8, (1, 2, 3, 4, 5)
 
 def found_of(setting: Setting) -> dict[int, Found]:
     """By expected size of a burst."""
-    rows, seeds = rows_of(setting), _seeds(setting)
-    return {e: measured(Study("Small-Large", LOAD, rows, burst=float(e), seeds=seeds)) for e in BURSTS}
+    rows, seeds, clock = rows_of(setting), _seeds(setting), setting.clock
+    return {e: measured(Study("Small-Large", LOAD, rows, burst=float(e), seeds=seeds, clock=clock)) for e in BURSTS}
 
 
 def _seeds(setting: Setting) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def run(setting: Setting) -> Outcome:
     plot = Plot(
         "Figure 10(a)", "expected burst", "response (s)", {p: [(e, m[p]) for e, m in means.items()] for p in NAMES}
     )
-    return Outcome(judge(means, longest_bursts(setting)), plots=(plot,))
+    return Outcome(by_clock(setting, judge(means, longest_bursts(setting))), plots=(plot,))
 
 
 ENTRY = Entry(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.shared_joins.h09 import found_of
-from muntin.research.shared_joins.study import HASH_RATE, NAMES, Found
+from muntin.research.shared_joins.study import HASH_RATE, NAMES, Found, by_clock
 
 WINDOW, LONGEST = 600, 120
 """Seconds: the largest window, and the longest response that the document reckons with."""
@@ -29,7 +29,7 @@ def run(setting: Setting) -> Outcome:
     bound = all(f.waiting[p] <= f.arrived[p] + 1 for f in found.values() for p in f.waiting)
     reckoned = (int(HASH_RATE * WINDOW), int(HASH_RATE * LONGEST))
     return Outcome(
-        (
+        by_clock(setting, (
             Check("60,000 and 12,000 rows, 20 %", f"{reckoned[0]:,} and {reckoned[1]:,}", reckoned == (60_000, 12_000)),
             Check("no more wait than arrive in the longest response", "so for each policy" if bound else "more", bound),
             Check("SWF: waiting < 10 % of the join buffer", f"{part['swf'][0]:.2%}", part["swf"][0] < 0.1),
@@ -37,7 +37,7 @@ def run(setting: Setting) -> Outcome:
                 "held results < 3 % for SWF and Greedy", f"{part['swf'][1]:.2%} and {part['greedy'][1]:.2%}",
                 max(part["swf"][1], part["greedy"][1]) < 0.03,
             ),
-        )
+        ))
     )  # fmt: skip
 
 

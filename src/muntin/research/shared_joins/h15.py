@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.shared_joins import h08, h09, h11, h13
-from muntin.research.shared_joins.study import NAMES
+from muntin.research.shared_joins.study import NAMES, by_clock
 
 
 def judge(means: list[dict[str, float]], memory: float) -> tuple[Check, ...]:
@@ -30,7 +30,7 @@ def run(setting: Setting) -> Outcome:
     """All workloads of H8 and H11; memory of H13."""
     bursts = [{p: f.over_windows(p) for p in NAMES} for f in h11.found_of(setting).values()]
     memory = max(sum(part) for p, part in h13.shares(h09.found_of(setting)).items() if p != "lwo")
-    return Outcome(judge([*h08.means_of(setting).values(), *bursts], memory))
+    return Outcome(by_clock(setting, judge([*h08.means_of(setting).values(), *bursts], memory)))
 
 
 ENTRY = Entry(

@@ -27,7 +27,8 @@ from muntin.scheduling.slices import sizes_of
 SECOND = 1_000_000
 SCHEMA = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), id=pa.int64())
 CATALOG = Catalog(tuple(Stream(n, SCHEMA, "ts", order=i) for i, n in enumerate("AB")))
-HASH, LOOPS = "a.k = b.k", "ABS(a.k - b.k) < 1"
+HASH, LOOPS = "a.k = b.k", "(a.k - b.k) * (a.k - b.k) < 1"
+"""Conditions that a hash index serves, and none does."""
 
 Batches = list[dict[str, pa.Table]]
 
