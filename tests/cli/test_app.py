@@ -29,6 +29,15 @@ def test_version() -> None:
     assert call("--version") == (0, f"muntin {muntin.__version__}\n", "")
 
 
+def test_a_shell_completes_commands_options_and_cases() -> None:
+    assert "complete -o default" in call("--show-completion", "bash")[1]
+    typed = {"muntin s": "state sql shell", "muntin sql --o": "--output", "muntin bench win": "window-"}
+    for words, wanted in typed.items():
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "_MUNTIN_COMPLETE": "complete_bash"}
+        found = CliRunner().invoke(app, [], prog_name="muntin", env=asked).stdout.split()
+        assert found and all(any(f.startswith(w) for w in wanted.split()) for f in found), (words, found)
+
+
 def test_importing_the_command_loads_no_spark() -> None:
     code = "import sys, muntin.cli.app; sys.exit(any(m.split('.')[0] in ('pyspark', 'numba') for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": SRC}, check=False)

@@ -29,7 +29,6 @@ app = typer.Typer(
     name="muntin",
     help="Exact sliding-window continuous queries, written in CQL, on Apache Spark.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -423,7 +422,9 @@ def verify(
 
 @app.command()
 def bench(
-    case: Annotated[str, typer.Argument(help=", ".join(NAMES) + ".", metavar="CASE")],
+    case: Annotated[
+        str, typer.Argument(help=", ".join(NAMES) + ".", metavar="CASE", autocompletion=lambda: list(NAMES))
+    ],
     json: Annotated[Path | None, typer.Option("--json", help="Also write the records to this file.")] = None,
     engines: Annotated[
         str | None,

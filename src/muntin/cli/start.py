@@ -21,7 +21,7 @@ def main() -> None:
             _without_pandas()
         from muntin.cli.app import app
 
-        app()
+        app(prog_name="muntin")
 
 
 class _NoPandas:
