@@ -18,7 +18,7 @@ from muntin.cql.parse import parse
 
 _OPERATORS = {
     "!", "!=", "%", "&", "*", "+", "-", "/", "<", "<<", "<=", "<=>", "<>", "=", "==", ">", ">=", ">>", "^", "|", "||",
-    "~",
+    ">>>", "~",
 }  # fmt: skip
 _OTHERS = {"bit_and", "bit_or", "bit_xor", "any", "exists"}
 """Names that mean something else in Spark: aggregates, and a function of functions."""

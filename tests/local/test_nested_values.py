@@ -96,3 +96,25 @@ def test_types_read_back_as_text() -> None:
     for text in ("ARRAY<>", "MAP<STRING>", "STRUCT<INT>", "ARRAY<STRINGS>"):
         with pytest.raises(ValueError, match=r"write ARRAY<type>|unknown type"):
             from_spark(text)
+
+
+@pytest.mark.parametrize("shown", ["tags", "page", "tags, page"])
+def test_first_rows_with_nested_columns_are_the_same_in_any_order_of_rows(shown: str) -> None:
+    """Rows with equal keys come in the order of their other columns: nested ones have one as well."""
+    values = [(["b"], {"url": "/"}), (None, None), (["a", None], {"url": None}), ([], {"url": "/a"}), (["a"], None)]
+    rows = [
+        {"ts": datetime.fromtimestamp(1, UTC), "n": n % 2, "tags": tags, "page": page}
+        for n, (tags, page) in enumerate([*values, *values])
+    ]
+    text = f"SELECT n, {shown} FROM f [RANGE 1 MINUTE SLIDE 1 MINUTE] ORDER BY n DESC LIMIT 3"
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("tags", pa.list_(pa.string())),
+                        ("page", pa.struct([("url", pa.string())]))])  # fmt: skip
+    found = []
+    for seed in range(3):
+        Random(seed).shuffle(rows)
+        found.append(muntin.query(text, f=pa.Table.from_pylist(rows, schema)).to_pylist())
+    assert found[0] == found[1] == found[2]
+    shown_first = [tuple(r[c] for c in shown.split(", ")) for r in found[0]]
+    assert len(found[0]) == 3 and {r["n"] for r in found[0]} == {1} and shown_first[0][0] is None
+    once = text.replace("ORDER BY n DESC LIMIT 3", "QUALIFY ROW_NUMBER() OVER (PARTITION BY n ORDER BY ts) <= 1")
+    assert [r["n"] for r in muntin.query(once, f=pa.Table.from_pylist(rows, schema)).to_pylist()] == [0, 1]

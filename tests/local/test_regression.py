@@ -23,6 +23,8 @@ QUERIES = {
     "of rows": f"SELECT {every('k', 'v')} FROM A [ROWS 4]",
     "filtered": "SELECT CORR(v, k) FILTER (WHERE v > 0) AS c, REGR_COUNT(v, k) FILTER (WHERE k > 1) AS n FROM "
     "A [ROWS 6]",
+    "of distinct pairs": f"SELECT k, {every('DISTINCT v % 3', 'k % 2')} FROM A [RANGE 5 SECONDS] GROUP BY k",
+    "of distinct pairs of rows": "SELECT CORR(DISTINCT v % 2, k) AS c, COVAR_POP(v % 2, k) AS p FROM A [ROWS 5]",
     "of a join": f"SELECT a.k AS k, {every('a.v', 'b.v', ('CORR', 'REGR_SLOPE', 'COVAR_SAMP'))} FROM "
     "A a [RANGE 6 SECONDS], B b [RANGE 4 SECONDS] WHERE a.k = b.k GROUP BY a.k",
     "of not numbers": "SELECT k, " + every("POWER(v - 2.0D, 0.5D)", "v", ("CORR", "REGR_R2", "REGR_AVGY", "COVAR_POP"))
@@ -42,20 +44,22 @@ def test_edges_are_spark_s(case: str) -> None:
     pairs, wanted = ANSWERS[case]
     y, x = (pa.array(column, pa.float64()) for column in zip(*pairs, strict=True))
     rows = pa.table({"ts": pa.array([1] * len(pairs), pa.timestamp("s")), "y": y, "x": x})
-    (got,) = muntin.query(f"Rstream(SELECT {every('y', 'x')} FROM s [UNBOUNDED])", s=rows).to_pylist()
-    assert [got[n.lower()] for n in NAMES] == [
-        None if w is None else pytest.approx(w, abs=1e-15, nan_ok=True) for w in wanted
-    ]
+    twice = pa.concat_tables([rows, rows])
+    for calls, given in ((every("y", "x"), rows), (every("DISTINCT y", "x"), twice)):
+        (got,) = muntin.query(f"Rstream(SELECT {calls} FROM s [UNBOUNDED])", s=given).to_pylist()
+        assert [got[n.lower()] for n in NAMES] == [
+            None if w is None else pytest.approx(w, abs=1e-15, nan_ok=True) for w in wanted
+        ]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("CORR(v)", "an expression is missing here"),
+        ("CORR(v)", "CORR takes two arguments, as in CORR(x, y)"),
         ("REGR_SLOPE(v)", "REGR_SLOPE takes two arguments, as in REGR_SLOPE(x, y)"),
         ("REGR_SLOPE(v, 'a')", "REGR_SLOPE takes numbers after its first argument"),
         ("COVAR_POP('a', v)", "COVAR_POP takes numbers, not"),
-        ("REGR_COUNT(DISTINCT v)", "DISTINCT goes with one argument"),
+        ("REGR_COUNT(DISTINCT v)", "REGR_COUNT takes two arguments, as in REGR_COUNT(DISTINCT x, y)"),
     ],
 )
 def test_a_wrong_call_is_told(call: str, message: str) -> None:

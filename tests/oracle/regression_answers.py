@@ -24,6 +24,7 @@ ANSWERS: dict[str, tuple[list[tuple[float | None, float | None]], list[float | N
                [2, 8 / 3, 8 / math.sqrt(190), 4, 2.5, 4, 5, 38, 8, 1.6, 0, 64 / 190]),
     "y is none": ([(NAN, 1), (2, 2)], [NAN, NAN, NAN, 2, 1.5, NAN, 0.5, NAN, NAN, NAN, NAN, NAN]),
     "one, none": ([(NAN, 1)], [NAN, None, None, 1, 1, NAN, 0, NAN, NAN, None, None, None]),
+    "one, x is none": ([(1, NAN)], [NAN, None, None, 1, NAN, 1, NAN, 0, NAN, NAN, NAN, 1]),
     "x is none, one y": ([(1, NAN), (1, 2)], [NAN, NAN, None, 2, NAN, 1, NAN, 0, NAN, NAN, NAN, 1]),
     "y is none, one x": ([(NAN, 2), (1, 2)], [NAN, NAN, None, 2, 2, NAN, 0, NAN, NAN, None, None, None]),
     "without end": ([(math.inf, 1), (2, 2)], [NAN, NAN, NAN, 2, 1.5, math.inf, 0.5, NAN, NAN, NAN, NAN, NAN]),

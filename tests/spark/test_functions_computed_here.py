@@ -72,6 +72,7 @@ CHARACTERS = [
     "find_in_set(s, '1.9,abc,\u00e9,,yes')", "find_in_set('2024', t)", "find_in_set('a,b', 'a,b')",
 ]  # fmt: skip
 NUMBERS = [
+    "i >>> 3", "n >>> h >> 1", "i | h & 12", "h ^ 5 & i | 2", "i & 6 << 1 + a % 2Y", "i | n ^ 3 & h", "a >>> 2 < 5",
     "shiftleft(i, 3)", "shiftleft(n, i)", "i << h", "n >> 2", "a << 1", "shiftright(n, a)", "shiftright(i, -1)",
     "shiftrightunsigned(n, 3)", "shiftrightunsigned(i, h)", "bit_count(i)", "bit_count(n)", "bit_count(a)",
     "bit_get(i, 0)", "getbit(n, a)", "bit_get(h, 15)", "bit_get(a, h)", "bround(x, 2)", "bround(x)", "bround(x, -3)",
@@ -107,6 +108,13 @@ ARRAYS = [
     "map_concat(map(1, s), map(3, t))",
     "CASE WHEN a <> 5Y THEN map_keys(map(a, x, 5Y, y)) END", "CASE WHEN s IS NOT NULL THEN map(s, x, 'k', y) END",
 
+    "CASE WHEN i <> 7 THEN map_from_entries(array(named_struct('k', i, 'v', s), named_struct('k', 7, 'v', t))) END",
+    "map_from_entries(array_append(map_entries(map(1, s)), NULL))", "map_from_entries(array(struct(n, x)))",
+    "map_from_entries(array_append(map_entries(map('k', x)), named_struct('key', 'l', 'value', y)))",
+    "str_to_map(concat('k:', s, ',l:', t))", "str_to_map(concat('k=', t, ' & l', s), ' ?& ?', '[=:]')", "str_to_map(s)",
+    *(f"array_insert({v}, {n}, {w})" for v, w in ((WHOLE, "h"), (PARTS, "s")) for n in (1, 2, 5, 9, -1, -2, -9)),
+    f"array_insert({WHOLE}, CAST(a AS INT), i)", f"array_insert({DOUBLES}, 2, NULL)",
+    f"arrays_zip({WHOLE}, {PARTS}, array(i))", f"arrays_zip({TEXTS})",
     "map_contains_key(map(coalesce(n, 9), 1), 7L)",
     "array(array(i), array(h, 3))",
     "element_at(array(i, h), -1)", "elt(a, s, t, NULL)", "elt(1, s, t)", "CASE WHEN x <> y THEN map(x, 1, y, 2) END",
@@ -244,11 +252,13 @@ def test_aggregates_of_pairs_and_tried_ones_are_spark_s(spark: Any) -> None:
     columns = zip(*rows, strict=True)
     table = pa.table({n: pa.array(c, t) for (n, t), c in zip(kinds.items(), columns, strict=True)})
     spark.createDataFrame(table).createOrReplaceTempView("pairs_of_numbers")
-    got = spark.sql(f"SELECT i, {every('y', 'x')} FROM pairs_of_numbers GROUP BY i ORDER BY i").toArrow().to_pylist()
-    for name, row in zip(names, got, strict=True):
-        for fn, wanted in zip(NAMES, ANSWERS[name][1], strict=True):
-            expected = None if wanted is None else pytest.approx(wanted, abs=1e-12, nan_ok=True)
-            assert row[fn.lower()] == expected, (name, fn)
+    twice = "(SELECT * FROM pairs_of_numbers UNION ALL SELECT * FROM pairs_of_numbers)"
+    for calls, rows_of in ((every("y", "x"), "pairs_of_numbers"), (every("DISTINCT y", "x"), twice)):
+        got = spark.sql(f"SELECT i, {calls} FROM {rows_of} GROUP BY i ORDER BY i").toArrow().to_pylist()
+        for name, row in zip(names, got, strict=True):
+            for fn, wanted in zip(NAMES, ANSWERS[name][1], strict=True):
+                expected = None if wanted is None else pytest.approx(wanted, abs=1e-12, nan_ok=True)
+                assert row[fn.lower()] == expected, (name, fn)
     tried = "TRY_SUM(n) AS s, TRY_AVG(n) AS a, TRY_SUM(CAST(n AS DECIMAL(38, 0))) AS m, TRY_AVG(y) AS f"
     rows = [(n, t, y) for n, t, y in ((2**63 - 1, 1, 0.5), (1, 2, None), (None, 3, 1.5))]
     n, t, y = zip(*rows, strict=True)

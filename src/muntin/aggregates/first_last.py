@@ -16,7 +16,7 @@ def _build(name: str, agg: Agg, arg: str, functions: Functions) -> Accumulator:
 
 FIRST = Aggregate(
     "first",
-    ("first", "first_value"),
+    ("first", "first_value", "any_value"),
     takes=VALUES,
     type=same,
     build=_build,

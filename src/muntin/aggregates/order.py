@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.kernels.extremes import of_sortable_bits, sortable_bits
-from muntin.kernels.hashing import as_float64, as_int64
+from muntin.kernels.hashing import as_float64, as_int64, texts
 
 _UNSIGNED = np.int64(np.iinfo(np.int64).min)
 """The bit by which 64-bit unsigned integers are in the order of signed ones."""
@@ -17,7 +17,8 @@ _UNSIGNED = np.int64(np.iinfo(np.int64).min)
 def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
     """int64 keys that order the values (greatest first for MAX, least first for MIN); NULLs get any key.
 
-    Numbers and instants keep their own order; other types are ranked among the values at hand.
+    Numbers and instants keep their own order; other types are ranked among the values at hand, nested ones, which only
+    break ties, by their texts (the slow way, value by value).
     """
     t = column.type
     if pa.types.is_floating(t):
@@ -25,6 +26,7 @@ def order_keys(column: pa.Array, fn: str) -> NDArray[np.int64]:
     elif pa.types.is_integer(t) or pa.types.is_boolean(t) or (pa.types.is_temporal(t) and not pa.types.is_interval(t)):
         key = as_int64(column) ^ _UNSIGNED if t == pa.uint64() else as_int64(column)
     else:
+        column = pa.array(texts(column), pa.large_string()) if pa.types.is_nested(t) else column
         key = np.asarray(pc.rank(column, tiebreaker="dense").to_numpy(), np.int64)
     return ~key if fn == "min" else key
 

@@ -94,9 +94,9 @@ _ANSWERS: Mapping[str, tuple[int, Answer]] = {
     "covar_samp": (2, lambda fit: _products(fit, np.maximum(fit.n - 1.0, 1.0))),
     "corr": (2, _corr),
     "regr_sxy": (1, _products),
-    "regr_slope": (2, _slope),
-    "regr_intercept": (2, _intercept),
-    "regr_r2": (2, _r2),
+    "regr_slope": (1, _slope),
+    "regr_intercept": (1, _intercept),
+    "regr_r2": (1, _r2),
 }
 """By function the least number of pairs that has an answer, and the answer."""
 
@@ -123,6 +123,7 @@ COVAR_POP = Aggregate(
     keeps=Keeps.COUNTERS,
     terms=_PAIRS,
     of_moments=_of_pairs,
+    distinct="yes",
 )
 REGR_COUNT = replace(
     COVAR_POP,

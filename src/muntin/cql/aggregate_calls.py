@@ -77,6 +77,9 @@ class AggregateCalls:
         if isinstance(arg, exp.Distinct):
             if len(arg.expressions) > 1 and what.counts:
                 return self._rows_counted(what, arg.expressions, node)
+            if len(arg.expressions) == 2 and what.beside is not None:
+                args = arg.expressions
+                return self._made(what, name, self._argument(name, args[0]), args[1:], distinct, node)
             arg = self._only_distinct(what, name, arg, node)
         if isinstance(arg, exp.Star) and what.counts and not distinct:
             return _ROWS
@@ -92,6 +95,8 @@ class AggregateCalls:
     def _only_distinct(self, what: Aggregate, name: str, arg: exp.Distinct, node: exp.Expr) -> exp.Expr:
         """The one argument behind DISTINCT."""
         place = place_of(node, self.text)
+        if what.beside is not None:
+            raise place.error(f"{name} takes two arguments, as in {name}(DISTINCT x, y)")
         if what.distinct == "no":
             raise place.unsupported(
                 "DISTINCT goes with one argument (COUNT: with several), and not into FIRST, LAST and aggregates of "
@@ -122,8 +127,11 @@ class AggregateCalls:
             return Agg(what.fn, pair(key, value), what.type(value.type))
         if what.beside is not None:
             second = self._second(what.beside, name, further, node)
+            if once:  # what is one number as a double is one pair
+                value, second = coerce(value, pa.float64()), coerce(second, pa.float64())
             fields = pa.struct([("c0", value.type), ("c1", second.type)])
-            return Agg(what.fn, Call("row", (value, second), fields), what.type(value.type))
+            fn = f"{what.fn}_distinct" if once else what.fn
+            return Agg(fn, Call("row", (value, second), fields), what.type(value.type))
         param = None if what.parameter is None else self._parameter(what, what.parameter, further, node)
         rest = further[1:] if what.parameter is not None else further
         if rest and what.needless is not None:

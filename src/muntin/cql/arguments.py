@@ -17,6 +17,7 @@ from muntin.core.errors import UnsupportedError
 from muntin.cql.calls import AGGREGATES, arguments_read, registered
 from muntin.cql.dialect import StreamRef, ToStream, WstreamCall
 from muntin.cql.expressions import ARGUMENTS as OF_EXPRESSIONS
+from muntin.cql.instead import ARRAYS
 from muntin.cql.places import place_of
 from muntin.cql.shape import SUPPORTED
 from muntin.cql.window_syntax import WindowSpec
@@ -93,6 +94,7 @@ _WORDS: Mapping[tuple[Kind, str], str] = {
     (exp.Cast, "format"): "CAST takes no FORMAT",
     (exp.TryCast, "format"): "CAST takes no FORMAT",
     (exp.Select, "windows"): "a WINDOW clause is not supported: windows stand at streams, as in s [RANGE 5 MINUTES]",
+    (exp.Select, "laterals"): f"LATERAL VIEW is not supported: {ARRAYS}",
     (exp.Trim, "expression"): "TRIM takes no characters: it takes spaces off",
     (exp.Distinct, "on"): "DISTINCT ON is not supported: use [PARTITION BY k ROWS 1]",
     (exp.Order, "siblings"): "ORDER SIBLINGS BY is not supported",

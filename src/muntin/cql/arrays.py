@@ -10,9 +10,10 @@ from muntin.cql import nested
 from muntin.cql.coerce import coerce, common_type
 from muntin.cql.nested import is_array
 from muntin.cql.operators import TypeClash, describe, unify
+from muntin.cql.regexes import regex
 from muntin.cql.takes import plain_text, string, whole
 from muntin.cql.types import family
-from muntin.plan.exprs import Call, Expr, Literal
+from muntin.plan.exprs import Call, Column, Expr, Literal
 
 Builder = Callable[[Sequence[Expr]], Expr]
 _STRING, _INT, _BIGINT, _BOOL = pa.string(), pa.int32(), pa.int64(), pa.bool_()
@@ -22,9 +23,14 @@ def _list(name: str, e: Expr, plain: bool = False) -> Expr:
     """An array; ``plain``: whose elements have an order."""
     if not is_array(e.type):
         raise TypeClash(f"{name} takes an array, not {describe(e)}")
-    if plain and family(e.type.value_type) in ("nested", "duration"):
-        raise TypeClash(f"{name} compares elements, which those of {describe(e)} do not: take a field of theirs first")
+    if plain:
+        _ordered(name, "elements", e.type.value_type, e)
     return e
+
+
+def _ordered(name: str, what: str, kind: pa.DataType, e: Expr) -> None:
+    if family(kind) in ("nested", "duration"):
+        raise TypeClash(f"{name} compares {what}, which those of {describe(e)} do not: take a field of theirs first")
 
 
 def _same_lists(name: str, args: Sequence[Expr]) -> list[Expr]:
@@ -43,6 +49,8 @@ def _same_lists(name: str, args: Sequence[Expr]) -> list[Expr]:
 def _element(name: str, e: Expr, value: Expr) -> Expr:
     """A value as an element of an array."""
     inside = e.type.value_type
+    if isinstance(value, Literal) and value.value is None:
+        return Literal(None, inside)
     if value.type != inside and (family(inside) == "nested" or common_type(value.type, inside) != inside):
         raise TypeClash(f"the elements of {describe(e)} are not of the type of {describe(value)}: CAST it")
     return value if value.type == inside else coerce(value, inside)
@@ -50,6 +58,8 @@ def _element(name: str, e: Expr, value: Expr) -> Expr:
 
 def _array(args: Sequence[Expr]) -> Expr:
     nested_ = [a for a in args if family(a.type) == "nested"]
+    if nested_:
+        args = [Literal(None, nested_[0].type) if a == Literal(None, pa.null()) else a for a in args]
     if nested_ and any(a.type != nested_[0].type for a in args):
         raise TypeClash(f"ARRAY needs values of one type, but has {describe(args[0])} and {describe(args[-1])}")
     values = list(args) if nested_ else unify("ARRAY", args)
@@ -202,6 +212,59 @@ def _map_entries(args: Sequence[Expr]) -> Expr:
     return Call("map_entries", (e,), pa.list_(pair))
 
 
+def _map_from_entries(args: Sequence[Expr]) -> Expr:
+    """map_from_entries(pairs): of an array of structs of two fields, the key and the value."""
+    e = _list("MAP_FROM_ENTRIES", args[0])
+    pair = e.type.value_type
+    if not (pa.types.is_struct(pair) and pair.num_fields == 2):
+        raise TypeClash(f"MAP_FROM_ENTRIES takes an array of structs of a key and a value, not {describe(e)}")
+    key, item = (pair.field(i).type for i in range(2))
+    _ordered("MAP_FROM_ENTRIES", "keys", key, e)
+    return Call("map_from_entries", (e,), pa.map_(key, item))
+
+
+def _str_to_map(args: Sequence[Expr]) -> Expr:
+    """str_to_map(s[, between pairs[, between key and value]]): ``,`` and ``:`` unless given."""
+    name, given = "STR_TO_MAP", [Literal(",", _STRING), Literal(":", _STRING)]
+    given[: len(args) - 1] = args[1:]  # type: ignore[assignment]
+    made = [regex(plain_text(name, a, "a plain regular expression")) for a in given]
+    if any(m.empty for m in made):
+        raise TypeClash(f"{name} takes patterns that no empty text fits, as 'a+' for 'a*'")
+    texts = (Literal(m.text, _STRING) for m in made)
+    return Call("str_to_map", (string(name, args[0]), *texts), pa.map_(_STRING, _STRING))
+
+
+def _insert(args: Sequence[Expr]) -> Expr:
+    """array_insert(x, place, value): from 1, from the end where negative."""
+    e = _list("ARRAY_INSERT", args[0])
+    kind = pa.list_(e.type.value_type)
+    place = whole("ARRAY_INSERT", args[1], _INT)
+    if isinstance(place, Literal) and place.value == 0:
+        raise TypeClash("ARRAY_INSERT counts from 1, and -1 is behind the last: 0 is no place")
+    return Call("array_insert", (e, place, Call("array", (_element("ARRAY_INSERT", e, args[2]),), kind)), kind)
+
+
+def _zip(args: Sequence[Expr]) -> Expr:
+    """arrays_zip(a, b, ...): structs of the elements at the same place, NULL behind the end of a shorter array."""
+    names = [_field_name(_list("ARRAYS_ZIP", e), i) for i, e in enumerate(args)]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise TypeClash(f"ARRAYS_ZIP has field {twice!r} twice: take one from a sub-query that names it otherwise")
+    fields = [pa.field(n, e.type.value_type) for n, e in zip(names, args, strict=True)]
+    return Call("arrays_zip", tuple(args), pa.list_(pa.struct(fields)))
+
+
+def _field_name(e: Expr, place: int) -> str:
+    """As Spark has it: the name of a column or a field, of what has none its place from 0."""
+    match e:
+        case Column(name) if "." in name:
+            return name.split(".", 1)[1]
+        case Call("field", (_, Literal(str(name)))):
+            return name
+        case _:
+            return str(place)
+
+
 def array_join(args: Sequence[Expr]) -> Expr:
     """array_join(texts, between[, for NULL]): without the third, NULLs are left out."""
     e = args[0]
@@ -238,5 +301,9 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "map_from_arrays": (2, 2, _map_from_arrays),
     "map_concat": (1, 1_000, _map_concat),
     "map_entries": (1, 1, _map_entries),
+    "map_from_entries": (1, 1, _map_from_entries),
+    "str_to_map": (1, 3, _str_to_map),
+    "array_insert": (3, 3, _insert),
+    "arrays_zip": (1, 1_000, _zip),
 }
 """By name: the least and the most arguments, and the builder."""

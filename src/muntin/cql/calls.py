@@ -14,13 +14,12 @@ from muntin.plan.catalog import AggregateFunction, Catalog
 AGGREGATES: dict[type[exp.Expr], Aggregate] = {}
 """By the node that sqlglot makes of a call."""
 _NAMED: dict[str, Aggregate] = {}
-"""By the name of a call for which sqlglot has no node."""
+"""By the name of a call of which the parser makes no node."""
 for _what in BUILT_IN:
     for _name in _what.names:
         _kind = exp.FUNCTION_BY_NAME.get(_name.upper())
-        if _kind is None:
-            _NAMED.setdefault(_name, _what)
-        else:
+        _NAMED.setdefault(_name, _what)
+        if _kind is not None:
             AGGREGATES.setdefault(_kind, _what)
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 

@@ -32,6 +32,8 @@ _NESTED = (TokenType.L_PAREN, TokenType.VALUES, TokenType.LATERAL, TokenType.SEL
 _IGNORING = (exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.IgnoreNulls)
 _AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _QUERY = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
+_BITS = ((TokenType.PIPE, exp.BitwiseOr), (TokenType.CARET, exp.BitwiseXor), (TokenType.AMP, exp.BitwiseAnd))
+"""What binds least comes first."""
 
 
 class StreamRef(exp.Table):
@@ -58,15 +60,46 @@ class CqlParser(WindowParser):
     """Spark's parser with CQL's windows and wrappers. Stops at the first error (``CqlParseError``)."""
 
     FUNCTIONS = {  # noqa: RUF012
-        # ..._UTC_TIMESTAMP: not AT TIME ZONE, which gives what a clock shows; DATE_FORMAT: its letters stay as they are
+        # ..._UTC_TIMESTAMP: not AT TIME ZONE, which gives what a clock shows; DATE_FORMAT: its letters stay as they
+        # are; aggregates of pairs: with DISTINCT sqlglot takes both arguments for one
         k: v
         for k, v in SparkParser.FUNCTIONS.items()
-        if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT") and k not in PARSED_AS_CALLS
+        if k not in ("FROM_UTC_TIMESTAMP", "TO_UTC_TIMESTAMP", "DATE_FORMAT")
+        and not k.startswith(("CORR", "COVAR_", "REGR_"))
+        and k not in PARSED_AS_CALLS
     }
 
     FUNCTION_PARSERS = {  # noqa: RUF012
         k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k not in ("CHAR", "CHR", "DECODE", "INITCAP")
     }
+
+    TERM = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}  # noqa: RUF012
+
+    def _parse_bitwise(self, level: int = 0) -> exp.Expr | None:
+        """``|`` binds less than ``^``, that less than ``&``, that less than shifts, and those less than ``+`` and
+        ``||``, as in Spark; sqlglot takes all of them from left to right."""
+        if level == len(_BITS):
+            return self._parse_shift()
+        token, kind = _BITS[level]
+        this = self._parse_bitwise(level + 1)
+        while self._match(token):
+            this = self.expression(kind(this=this, expression=self._parse_bitwise(level + 1)))
+        return this
+
+    def _parse_shift(self) -> exp.Expr | None:
+        """``<<``, ``>>`` and ``>>>``, which sqlglot does not know."""
+        this = self._parse_term()
+        while True:
+            if self._match_pair(TokenType.LT, TokenType.LT):
+                this = self.expression(exp.BitwiseLeftShift(this=this, expression=self._parse_term()))
+            elif self._match_pair(TokenType.GT, TokenType.GT):
+                unsigned, by = self._match(TokenType.GT), self._parse_term()
+                if unsigned and (this is None or by is None):
+                    self.raise_error("an expression is missing here")
+                called = exp.Anonymous(this="shiftrightunsigned", expressions=[this, by])
+                this = self.expression(called if unsigned else exp.BitwiseRightShift(this=this, expression=by))
+            else:
+                return this
 
     def _parse_statement(self) -> exp.Expr | None:
         if not self._curr:

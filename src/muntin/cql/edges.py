@@ -90,6 +90,8 @@ def _spec(call: exp.Expr, text: str) -> WindowSpec:
     time, *spans = call.expressions or [None]
     if not 1 <= len(spans) <= len(parts) or (len(spans) < len(parts) and call.name.lower() != "window"):
         takes = f"{call.name.upper()} takes the column of event time, and {' and '.join(parts)}"
+        if len(spans) > len(parts):
+            takes += "; where windows begin is the option origin of the query, as in origin='2 minutes'"
         raise place_of(call, text).error(takes)
     args = {part: length_of(n, text) for part, n in zip(parts, spans, strict=False)}
     args.setdefault("slide", args["size"].copy())

@@ -398,7 +398,7 @@ class ExprBinder:
                 f"the aggregate {name} is not supported; aggregates: {listed()}, COUNT(DISTINCT x)"
             )
         what = f"the function {name}" if isinstance(node, exp.Func) else f"this construct ({name})"
-        return place.unsupported(f"{what} is not supported. Functions: {', '.join(functions.NAMES)}")
+        return place.unsupported(f"{what} is not supported: the language reference lists what there is (Functions)")
 
 
 def _days(kind: type[exp.Expr], a: Expr, b: Expr) -> Expr | None:

@@ -19,6 +19,9 @@ _WHY = {
     "slice": "the start is 0, or the length below 0",
     "sequence": "the step leads away from the end, or there are more than 10,000,000 elements",
     "map_from_arrays": "there are not as many keys as values, or a key is NULL or comes twice",
+    "map_from_entries": "a key is NULL or comes twice",
+    "str_to_map": "a key comes twice",
+    "array_insert": "the place is 0, or there would be more than 10,000,000 elements",
 }
 _WHY |= {
     "parse_time": "the text is not of the pattern, or there is no such time",

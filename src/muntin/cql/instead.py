@@ -23,7 +23,7 @@ _JSON = (
     "parts of a text of JSON are GET_JSON_OBJECT(text, '$.a.b[0]'), or text ->> '$.a.b[0]', and FROM_JSON(text, "
     "'a INT, b ARRAY<STRING>') reads all of it; TO_JSON writes structs, arrays and maps"
 )
-_ARRAYS = (
+ARRAYS = (
     "nested values are taken apart here (s.field, x[0], m['key'], SLICE, SIZE, ...) and made, not turned into rows: do "
     "that in the DataFrame that is registered, as in df.withColumn('tag', explode('tags')), or with columns = "
     "{ tag = \"explode(tags)\" } of a job file's stream"
@@ -57,7 +57,7 @@ _BY_NAME: Mapping[str, str] = {
          "try_parse_json", "schema_of_json", "variant_get", "try_variant_get", "json_extract_path_text"), _JSON
     ),
     **dict.fromkeys(
-        ("explode", "explode_outer", "posexplode", "inline"), _ARRAYS
+        ("explode", "explode_outer", "posexplode", "inline"), ARRAYS
     ),
     **dict.fromkeys(("timestamp_diff",), "write TIMESTAMPDIFF(unit, start, end), or subtract them for an INTERVAL"),
     **dict.fromkeys(
@@ -71,7 +71,11 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("percentile_cont", "percentile_disc"), _PERCENTILE),
     **dict.fromkeys(("quantile_approx",), "write APPROX_QUANTILE(x, 0.9)"),
     **dict.fromkeys(("hll",), "write APPROX_COUNT_DISTINCT(x)"),
-    **dict.fromkeys(("any_value", "some_value"), "write FIRST(x) or MIN(x)"),
+    "some_value": "write ANY_VALUE(x)",
+    "latest_by_offset": "write LAST(x), or ARG_MAX(x, t)",
+    "earliest_by_offset": "write FIRST(x), or ARG_MIN(x, t)",
+    **dict.fromkeys(("topk", "topkdistinct"), "write ORDER BY x DESC LIMIT 3 BY k, or APPROX_TOP_K(x, 3) for the most "
+                    "frequent values"),
     **dict.fromkeys(("string_agg", "group_concat", "listagg"), _TEXT),
     **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),
     **dict.fromkeys(
@@ -125,7 +129,7 @@ def for_node(node: exp.Expr) -> str | None:
             words = for_function(called) if for_function(called) in (_RANKS, _BY_NAME["lag"]) else None
             return f"{_OVER}; {words}" if words else _OVER
         case exp.Bracket() | exp.Slice() | exp.Dot() | exp.Array() | exp.Struct() | exp.Map():
-            return f"this form of arrays, maps and structs is not supported: {_ARRAYS}"
+            return f"this form of arrays, maps and structs is not supported: {ARRAYS}"
         case exp.JSONExtract() | exp.JSONExtractScalar():
             called = str(node.meta.get("called", "->"))
             return not_here(called, _JSON) if called != "->" else f"-> is not supported: {_JSON}"

@@ -83,10 +83,7 @@ _REASONS: Mapping[str, str] = {
     "collate collation": "texts compare by their bytes: write LOWER(s) on both sides",
     "to_number try_to_number": "write CAST(REPLACE(s, ',', '') AS DECIMAL(10, 2))",
     "to_binary try_to_binary": "write UNHEX(s), UNBASE64(s) or ENCODE(s, 'UTF-8')",
-    "array_insert": "write CONCAT(SLICE(x, 1, 2), ARRAY(v), SLICE(x, 3, SIZE(x))) for ARRAY_INSERT(x, 3, v)",
-    "str_to_map": "write SPLIT(s, ','), and REGEXP_EXTRACT(s, '(^|,)key:([^,]*)', 2) for the value of a key",
-    ">>>": "write SHIFTRIGHTUNSIGNED(x, n)",
-    "arrays_zip map_from_entries sentences quote jaro_winkler_similarity to_base32 from_base32": _OWN,
+    "sentences quote jaro_winkler_similarity to_base32 from_base32": _OWN,
 }
 
 BY_NAME: Mapping[str, str] = {name: words for names, words in _REASONS.items() for name in names.split()}

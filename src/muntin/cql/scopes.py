@@ -222,6 +222,12 @@ class Scope:
                 f"[RANGE ... SLIDE ...] write {node.name.upper()}()): at an instant there is one window: a sub-query "
                 "needs no key for it, and a join meets rows of that window alone; leave it out elsewhere"
             )
+        if node.name.lower() in ("window", "session_window"):
+            name = node.name.lower()
+            raise place_of(node.this, self.text).error(
+                f"there is no column {name!r}, a struct: write {name}.start and {name}.end, which are columns of their "
+                f"own over GROUP BY {name}(...)"
+            )
         single = len(sources) == 1
         known = [n if single else f"{s.alias}.{n}" for s in sources for n, _ in s.columns]
         plain = [n for s in sources for n, _ in s.columns]

@@ -32,6 +32,11 @@ def combine(ctx: Context, tree: exp.SetOperation, sides: list[Node]) -> Node:
     for x, y in zip(a, b, strict=True):
         t = common_type(x.type, y.type)
         if t is None or (family(t) == "nested" and (word != "UNION" or tree.args.get("distinct"))):
+            if t is not None:
+                raise ctx.at(tree).error(
+                    f"{word} compares rows, which {x.name} ({to_spark(x.type)}) does not let it: take a plain value of "
+                    "it, or write UNION ALL"
+                )
             raise ctx.at(tree).error(
                 f"{word}: {x.name} ({to_spark(x.type)}) and {y.name} ({to_spark(y.type)}) do not go together; "
                 "write CAST on one side"

@@ -12,7 +12,7 @@ from muntin.cql.context import Context
 from muntin.cql.ctes import written_out
 from muntin.cql.dialect import StreamRef, ToStream
 from muntin.cql.edges import in_brackets
-from muntin.cql.instead import for_function, not_here
+from muntin.cql.instead import ARRAYS, for_function, not_here
 from muntin.cql.output_windows import Relation, streamed
 from muntin.cql.parse import parse
 from muntin.cql.places import Place
@@ -163,6 +163,8 @@ class Sources:
         words = for_function(called)
         if words is not None:
             raise place.unsupported(not_here(called, words))
+        if any(isinstance(part, exp.Unnest | exp.Lateral) for part in (item, item.this)):
+            raise place.unsupported(f"UNNEST and LATERAL are not supported: {ARRAYS}")
         if not plain and not (isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query | ToStream)):
             raise place.unsupported(
                 "this kind of source is not supported: FROM takes streams, tables, views, sub-queries"

@@ -145,6 +145,8 @@ def call_text(fn: str, texts: Sequence[str], t: pa.DataType) -> str:
             return f"to_json({texts[0]})"
         case "array_concat" | "array_reverse":
             return f"{fn.removeprefix('array_')}({', '.join(texts)})"
+        case "array_insert":
+            return f"array_insert({texts[0]}, {texts[1]}, {texts[2].removeprefix('array(').removesuffix(')')})"
         case "sort_array":
             name = "sort_array" if texts[1] == texts[2] else "array_sort"
             return f"{name}({texts[0]}{', FALSE' if texts[1] == 'FALSE' else ''})"

@@ -230,7 +230,8 @@ def _only_timestamp(owner: str, name: str, schema: Schema) -> str:
     columns = ", ".join(f"{f.name} ({f.type})" for f in schema)
     raise ConfigError(
         f"{owner}: no column is a timestamp; it has {columns}. Name a date with ts=..., an integer with ts=... and "
-        'ts_unit="us", "ms" or "s", or convert a text to a timestamp before'
+        'ts_unit="us", "ms" or "s", or convert a text to a timestamp before; rows without a time are a table: '
+        f'tables={{"{name}": ...}} (--table)'
     )
 
 

@@ -34,10 +34,12 @@ OURS: frozenset[str] = frozenset(
     + ["shiftleft", "shiftright", "shiftrightunsigned", "bit_count", "bit_get"]
     # numbers: bround rounds half to even; width_bucket(x, low, high, n)
     # arrays: array(x, ...); sort_array(x, upward, NULLs first); slice(x, start, length); sequence(start, stop[, step]);
-    # map_from_arrays(keys, values); elt(n, array): from 1, no value beyond it
+    # map_from_arrays(keys, values); elt(n, array): from 1, no value beyond it; array_insert(x, place, array of one);
+    # str_to_map(s, pattern between pairs, pattern between key and value)
     + ["array", "array_concat", "array_distinct", "array_except", "array_intersect", "arrays_overlap", "array_max"]
     + ["array_min", "sort_array", "array_position", "array_remove", "array_compact", "array_reverse", "slice"]
     + ["flatten", "sequence", "array_repeat", "map_from_arrays", "map_entries", "elt"]
+    + ["map_from_entries", "str_to_map", "array_insert", "arrays_zip"]
     + ["bround", "factorial", "width_bucket", "asinh", "acosh", "atanh", "cot", "sec", "csc"]
 )
 """Functions that Spark SQL never computes for us, though it has them: what it answers differs between its releases and

@@ -195,7 +195,7 @@ def regression(fn: str, pairs: Sequence[tuple[Any, Any]]) -> Any:
     plain = {"covar_pop": sxy / n, "regr_sxx": sxx, "regr_syy": syy, "regr_sxy": sxy}
     if fn in plain:
         return plain[fn]
-    if n < 2:
+    if n < 2 and fn in ("covar_samp", "corr"):
         return None
     if fn == "covar_samp":
         return sxy / (n - 1)
@@ -203,7 +203,7 @@ def regression(fn: str, pairs: Sequence[tuple[Any, Any]]) -> Any:
 
 
 def _line(fn: str, y: Any, x: Any, syy: Any, sxx: Any, sxy: Any) -> Any:
-    """What the line through at least two points says: of their means and sums of products."""
+    """What the line through points says: of their means and sums of products."""
     if fn == "corr":
         return None if 0 in (sxx, syy) else math.copysign(math.sqrt(sxy * sxy / (sxx * syy)), sxy)
     if sxx == 0:

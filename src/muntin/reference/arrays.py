@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cmp_to_key
+from itertools import zip_longest
 from typing import Any
 
 from muntin.reference.nested import pairs_of
+from muntin.reference.spark_names import parts_of
 from muntin.reference.values import Failed, canonical, compare, from_outside
 
 _MOST = 10_000_000
@@ -83,6 +85,33 @@ def _map(_: Any, keys: list[Any], values: list[Any]) -> list[tuple[Any, Any]]:
     return [(canonical(k), v) for k, v in zip(keys, values, strict=True)]
 
 
+def _of_entries(_: Any, entries: list[Any]) -> list[tuple[Any, Any]] | None:
+    if None in entries:
+        return None
+    keys, values = ([[*e.values()][i] for e in entries] for i in range(2))
+    return _map(None, keys, values)
+
+
+def _of_text(_: Any, text: str, between: str, within: str) -> list[tuple[Any, Any]]:
+    halves = [parts_of(part, within, 1) for part in parts_of(text, between)]
+    return _map(None, [h[0] for h in halves], [h[-1] if len(h) > 1 else None for h in halves])
+
+
+def _insert(_: Any, values: list[Any], place: int, one: list[Any]) -> list[Any]:
+    beyond = abs(place) - len(values) - 1
+    if place == 0 or abs(place) > _MOST:
+        raise Failed(place)
+    if place > 0:
+        return [*values, *[None] * beyond, *one] if beyond >= 0 else [*values[: place - 1], *one, *values[place - 1 :]]
+    at = len(values) + 1 + place
+    return [*one, *[None] * beyond, *values] if beyond >= 0 else [*values[:at], *one, *values[at:]]
+
+
+def _zip(kind: Any, *arrays: list[Any]) -> list[Any]:
+    names = [f.name for f in kind.value_type]
+    return [dict(zip(names, row, strict=True)) for row in zip_longest(*arrays)]
+
+
 ARRAYS: dict[str, Callable[..., Any]] = {
     "array_concat": lambda _, *parts: [v for part in parts for v in part],
     "array_distinct": _distinct,
@@ -99,6 +128,10 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "slice": _slice,
     "flatten": _flatten,
     "elt": _elt,
+    "map_from_entries": _of_entries,
+    "str_to_map": _of_text,
+    "array_insert": _insert,
+    "arrays_zip": _zip,
     "sequence": _sequence,
     "map_from_arrays": _map,
     "map_entries": lambda _, m: [{"key": k, "value": v} for k, v in pairs_of(m)],

@@ -406,6 +406,8 @@ def compare_nulls(a: Any, b: Any, descending: bool = False, nulls_first: bool = 
     """-1, 0 or 1 for two values of an ORDER BY column."""
     if a is None or b is None:
         return (int(a is not None) - int(b is not None)) * (1 if nulls_first else -1)
+    if isinstance(a, list | dict):  # some order, always the same
+        a, b = repr(a), repr(b)
     return compare(a, b) * (-1 if descending else 1)
 
 

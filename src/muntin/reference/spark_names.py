@@ -72,8 +72,12 @@ def _rint(_: Any, x: float) -> float:
 
 
 def _split(_: Any, text: str, pattern: str) -> list[str]:
-    """The texts between matches."""
-    ends = [m.span() for m in pattern_of(pattern).finditer(text)]
+    return parts_of(text, pattern)
+
+
+def parts_of(text: str, pattern: str, most: int | None = None) -> list[str]:
+    """The texts between matches, of the first ``most`` of them."""
+    ends = [m.span() for m in pattern_of(pattern).finditer(text)][:most]
     return [text[a:b] for a, b in zip([0, *(e for _, e in ends)], [*(s for s, _ in ends), len(text)], strict=True)]
 
 

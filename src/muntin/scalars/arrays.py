@@ -153,7 +153,47 @@ def _repeat(args: Sequence[Value], kind: pa.DataType) -> Value:
     return arrays_of(value.take(pa.array(row)), sizes, kind, nulls(times))
 
 
+def _insert(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """The element of the array of one at a place; NULLs between it and an end that it lies beyond. NULL for place 0."""
+    given, at, one = columns(args)
+    value, one = plain_list(given), plain_list(one)
+    place = at.fill_null(1).to_numpy(zero_copy_only=False).astype(np.int64)
+    low, high = bounds(value)
+    many = high - low
+    new = np.where(place > 0, place - 1, np.maximum(many + 1 + place, 0))
+    ahead = np.where(place < 0, np.maximum(-place - 1 - many, 0), 0)  # NULLs between it and the first
+    sizes = np.maximum(many + 1 + ahead, new + 1)
+    missing = nulls(value) | nulls(at) | (place == 0) | (sizes > MOST)
+    sizes = np.where(missing, 0, sizes)
+    row = _rows_of(sizes)
+    slot = np.arange(len(row)) - (np.cumsum(sizes) - sizes)[row]
+    old = slot - (slot > new[row]) - ahead[row]
+    parts = pa.concat_arrays([convert(v.values, kind.value_type) for v in (value, one)])
+    is_new, there = slot == new[row], (old >= 0) & (old < many[row])
+    source = np.where(is_new, len(value.values) + bounds(one)[0][row], low[row] + old)
+    absent = ~(is_new | there)
+    return arrays_of(parts.take(pa.array(np.where(absent, 0, source), mask=absent)), sizes, kind, missing)
+
+
+def _zip(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """Structs of the elements at the same place; NULL where an array has ended."""
+    lists = list_columns(args)
+    gone = np.logical_or.reduce([nulls(v) for v in lists])
+    ends = [bounds(v) for v in lists]
+    sizes = np.where(gone, 0, np.maximum.reduce([high - low for low, high in ends]))
+    row = _rows_of(sizes)
+    slot = np.arange(len(row)) - (np.cumsum(sizes) - sizes)[row]
+    parts = []
+    for value, (low, high), field in zip(lists, ends, kind.value_type, strict=True):
+        absent = low[row] + slot >= high[row]
+        at = pa.array(np.where(absent, 0, low[row] + slot), mask=absent)
+        parts.append(convert(value.values.take(at), field.type))
+    return arrays_of(pa.StructArray.from_arrays(parts, fields=list(kind.value_type)), sizes, kind, gone)
+
+
 TABLE: Mapping[str, Function] = {
+    "array_insert": _insert,
+    "arrays_zip": _zip,
     "array": _array,
     "array_concat": _concat,
     "array_compact": _compact,

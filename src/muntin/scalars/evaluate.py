@@ -161,12 +161,13 @@ _MEANT: Mapping[str, Callable[[Sequence[Value]], Value]] = {
     "conv": encodings.no_digits,
     "parse_url": urls.is_url,
     "elt": arrays.has_place,
+    "map_from_entries": maps.has_null_entry,
 }
 """Where NULL is the answer of a function itself, by function."""
 
 
 def _no_value(call: Call, args: Sequence[Value], row: int) -> DataError:
-    named = args[: {"cast": 1, "parse_time": 2}.get(call.fn)]  # without the zone
+    named = args[: {"cast": 1, "parse_time": 2, "str_to_map": 1}.get(call.fn)]  # without the zone, without patterns
     values = [a if isinstance(a, pa.Scalar) else a[row] for a in named]
     return DataError(f"{subject(call)}{', '.join(map(_shown, values))}{advice(call)}")
 
