@@ -20,6 +20,8 @@ ALL = "stream {} has no window, so all its rows so far are in the query"
         ("SELECT COUNT(*) AS n FROM flights [RANGE 1 MINUTE SLIDE 5 MINUTES]", ["[RANGE 1 MINUTE SLIDE 5 MINUTES] "]),
         ("SELECT COUNT(*) AS n FROM flights [RANGE 1 MONTH SLIDE 1 YEAR]", ["[RANGE 1 MONTH SLIDE 1 YEAR] slides"]),
         ("SELECT COUNT(*) AS n FROM flights [RANGE 5 MINUTES SLIDE 5 MINUTES]", []),
+        ('SELECT COUNT(*) AS n FROM flights [NOW] GROUP BY "origin"', ['"origin" is a text, as in Spark SQL: ']),
+        ("SELECT origin FROM flights [NOW] WHERE origin <> 'dest'", []),
         ("SELECT COUNT(*) AS n FROM TUMBLE(flights, ts, INTERVAL 5 MINUTES)", []),
     ],
 )  # fmt: skip

@@ -132,6 +132,8 @@ EXAMPLES: dict[str, Any] = {
     "2 & 3 << 1": 2,
     "1 << 1 + 1": 4,
     "6 | 1 << 1 = 6": True,
+    "from_json('{\"a\": {\"b\": 1}}', 'a STRUCT<b: INT>').a.b": 1,
+    "named_struct('x', 5).x": 5,
     "to_date('2016-12-31', 'yyyy-MM-dd')": dt.date(2016, 12, 31),
     "to_timestamp_ntz('2016-12-31 00:12:00', 'yyyy-MM-dd HH:mm:ss')": dt.datetime(2016, 12, 31, 0, 12),
     "to_timestamp_ntz('10/Oct/2000:13:55:36', 'dd/MMM/yyyy:HH:mm:ss')": dt.datetime(2000, 10, 10, 13, 55, 36),

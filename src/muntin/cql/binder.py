@@ -66,7 +66,7 @@ def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
     root = in_zone(replace(shown, edges=edges_of(ctx, edges, shown, options)), options.scalar_zone)
     query = BoundQuery(text, root, options)
     check_plan(ctx, tree, query.root)
-    return replace(query, notes=notes_of(tree, query.root, catalog))
+    return replace(query, notes=notes_of(tree, text, query.root, catalog))
 
 
 def _in_known_zones(options: QueryOptions) -> QueryOptions:

@@ -39,7 +39,7 @@ _RANKS = (
     "(PARTITION BY g ORDER BY x) <= 10; the last 10 rows of each k are a window [PARTITION BY k ROWS 10]"
 )
 _PERCENTILE = "write QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
-_TEXT = "COLLECT(x) gives the values as an array"
+_TEXT = "write ARRAY_JOIN(COLLECT(x), ','): the texts in their order, those that are NULL left out"
 _PATTERNS = (
     "patterns are joins of windows, a followed by b within 10 minutes being FROM s [RANGE 10 MINUTES] a, s [NOW] b "
     "WHERE a.k = b.k AND a.v < b.v; not followed within 10 minutes is NOT EXISTS (SELECT * FROM s [RANGE 10 MINUTES] "
@@ -77,7 +77,8 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("topk", "topkdistinct"), "write ORDER BY x DESC LIMIT 3 BY k, or APPROX_TOP_K(x, 3) for the most "
                     "frequent values"),
     **dict.fromkeys(("string_agg", "group_concat", "listagg"), _TEXT),
-    **dict.fromkeys(("mode", "skewness", "kurtosis", "product"), _OWN),
+    "mode": f"write FREQUENT(x, 1).items[0].item, the most frequent value, or {_OWN}",
+    **dict.fromkeys(("skewness", "kurtosis", "product"), _OWN),
     **dict.fromkeys(
         ("to_char", "to_varchar"), "write DATE_FORMAT(t, 'yyyy-MM-dd HH:mm') of a time, CAST(x AS STRING) of a number"
     ),

@@ -14,10 +14,21 @@ from muntin.plan.nodes import Filter, Node, Note, Output, Project, Scan, walk
 from muntin.plan.windows import Range
 
 
-def notes_of(tree: exp.Expr, root: Output, catalog: Catalog) -> tuple[Note, ...]:
-    """About streams that FROM names without a window, and windows that slide by more than their length."""
-    found = [Note(t, endless=True) for t in _unbounded(tree, root, catalog)] + [Note(t) for t in _gaps(root)]
+def notes_of(tree: exp.Expr, text: str, root: Output, catalog: Catalog) -> tuple[Note, ...]:
+    """About streams that FROM names without a window, windows that slide by more than their length, and texts that may
+    be meant as columns."""
+    found = [Note(t, endless=True) for t in _unbounded(tree, root, catalog)]
+    found += [Note(t) for t in (*_gaps(root), *_quoted(tree, text, root))]
     return tuple(dict.fromkeys(found))
+
+
+def _quoted(tree: exp.Expr, text: str, root: Output) -> Iterator[str]:
+    """Texts in double quotes that are a column's name."""
+    names = {f.name for n in walk(root) if isinstance(n, Scan) for f in n.stream.schema}
+    for node in tree.find_all(exp.Literal):
+        at = node.meta.get("start", len(text))
+        if node.is_string and node.name in names and text[at : at + 1] == '"':
+            yield f'"{node.name}" is a text, as in Spark SQL: the column is written {node.name}, or in backquotes'
 
 
 def _unbounded(tree: exp.Expr, root: Output, catalog: Catalog) -> Iterator[str]:

@@ -50,7 +50,9 @@ def _check_group(select: exp.Select, text: str) -> None:
     sets = next((n for n in group.expressions if isinstance(n, _SETS)), None)
     if sets is not None:
         word = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(sets).__name__, "GROUPING SETS")
-        raise place_of(sets, text).unsupported(f"GROUP BY {word} is not supported: list the expressions")
+        raise place_of(sets, text).unsupported(
+            f"GROUP BY {word} is not supported: one query for each set of keys, or UNION ALL of them"
+        )
 
 
 def has_aggregates(select: exp.Select, catalog: Catalog) -> bool:

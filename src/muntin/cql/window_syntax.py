@@ -117,8 +117,11 @@ class WindowParser(SparkParser):
         if not self._match_text_seq("SLIDE"):
             return {}
         alone = self._next and (self._next.token_type == TokenType.R_BRACKET or self._next.text.upper() in _ENDS)
-        if alone and self._curr.text.isdigit():
-            return {"slide": self._parse_row_count(), "slide_kind": "rows"}
+        said = self._next and self._next.text.upper() == "ROWS"
+        if (alone or said) and self._curr.text.isdigit():
+            count = self._parse_row_count()
+            self._match_text_seq("ROWS")
+            return {"slide": count, "slide_kind": "rows"}
         return {"slide": self._parse_span(), "slide_kind": "range"}
 
     def _parse_delay(self) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from muntin.cql.types import family
 from muntin.cql.window_syntax import WindowSpec
 from muntin.plan.windows import Now, QueryOptions, Range, Rows, Session, Unbounded, Window
 
-_SUPPORTED = "supported is PARTITION BY in a window of rows: [PARTITION BY k ROWS n]"
-
 
 def bind_window(
     spec: WindowSpec | None, at: Place, text: str, options: QueryOptions, schema: Schema, owner: str
@@ -92,7 +90,10 @@ def _partition(node: exp.Expr, text: str, schema: Schema, owner: str) -> str:
 
 def _range(spec: WindowSpec, place: Place, text: str, options: QueryOptions) -> Window:
     if spec.args.get("partition"):
-        raise place.unsupported(f"PARTITION BY in a window of time is not supported; {_SUPPORTED}")
+        raise place.unsupported(
+            "PARTITION BY goes with windows of rows and sessions, as in [PARTITION BY k ROWS 10]: a window of time is "
+            "the same for every k, so leave it out (and GROUP BY k)"
+        )
     size, slide = _span(spec, "size"), _span(spec, "slide")
     rows = slide if spec.args.get("slide_kind") == "rows" else None
     if rows is not None:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.scalars.cast_rules import Value, convert
+from muntin.scalars.clocks import constant
 from muntin.scalars.comparison import equal
 
 Ints = NDArray[np.int64]
@@ -39,7 +40,7 @@ def bounds(value: pa.Array) -> tuple[Ints, Ints]:
 def _field(args: Sequence[Value], kind: pa.DataType) -> Value:
     value, name = args
     struct = _column(value, 1)
-    at = struct.type.get_field_index(name.as_py())
+    at = struct.type.get_field_index(constant(name))
     return convert(struct.flatten()[at], kind)  # flatten: NULL where the struct is
 
 
