@@ -83,6 +83,44 @@ def test_the_first_rows_of_each_window() -> None:
     assert {r["window_end"]: r["n"] for r in found} == best and len(found) == len(best)
 
 
+TUMBLED = "FROM TABLE(TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '10' MINUTES))"
+
+
+def test_flink_s_first_rows_of_each_window() -> None:
+    text = f"""SELECT * FROM (
+        SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY n DESC, k) AS rownum FROM (
+          SELECT window_start, window_end, k, COUNT(*) AS n {TUMBLED.format("s")} GROUP BY window_start, window_end, k)
+        ) WHERE rownum <= 2"""
+    rows = drawn(3)
+    found = [(r["window_start"], r["window_end"], r["k"], r["n"]) for r in muntin.query(text, s=rows).to_pylist()]
+    counts = by_definition(rows, timedelta(minutes=10), timedelta(minutes=10))
+    wanted = []
+    for window in sorted({key[:2] for key in counts}):
+        inside = sorted((-n, key[2]) for key, n in counts.items() if key[:2] == window)
+        wanted += [(*window, k, -n) for n, k in inside[:2]]
+    assert found == wanted and len(found) > 4
+
+
+def test_flink_s_window_joins() -> None:
+    a, b = drawn(1), drawn(2)
+    sides = f"(SELECT * {TUMBLED.format('a')}) l {{}} JOIN (SELECT * {TUMBLED.format('b')}) r"
+    same = "l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end"
+    text = f"SELECT l.k AS k, l.window_start, COALESCE(l.window_end, r.window_end) AS till FROM {sides} ON {same}"
+    found = Counter(tuple(r.values())[:3] for r in muntin.query(text.format(""), a=a, b=b).to_pylist())
+    ten = timedelta(minutes=10)
+    left, right = (by_definition(rows, ten, ten) for rows in (a, b))
+    assert found == Counter({(k, s, e): n * right[s, e, k] for (s, e, k), n in left.items() if right[s, e, k]})
+    outer = muntin.query(text.format("FULL"), a=a, b=b).to_pylist()
+    assert sum(r["k"] is None for r in outer) == sum(n for key, n in right.items() if key not in left)
+
+
+def test_an_edge_that_a_stream_has_as_a_column_is_that_column() -> None:
+    rows = [{"ts": datetime(2024, 1, 1, 12, m, tzinfo=UTC), "window_start": m} for m in (0, 1, 1)]
+    sides = f"(SELECT * {TUMBLED.format('s')}) l JOIN (SELECT * {TUMBLED.format('s')}) r"
+    found = muntin.query(f"SELECT l.ts AS t FROM {sides} ON l.window_start = r.window_start", s=rows)
+    assert len(found) == 1 + 2 * 2
+
+
 def test_the_evaluator_and_the_stored_plan_have_the_columns_too() -> None:
     schema = Schema.of(ts=pa.int64(), k=pa.int64())
     bound = bind(SPELLINGS["native"], Catalog((Stream("s", schema, "ts", ts_unit=1_000_000),)))

@@ -50,7 +50,10 @@ def in_brackets(tree: exp.Expr, text: str, options: QueryOptions, catalog: Catal
         foreign += _grouped(select, text, catalog)
     if not foreign:
         return options, False
-    for select in selects:
+    own = _columns_called_so(tree, catalog)
+    for select in reversed(selects):  # the inner ones first
+        if not own:
+            _lift(select)
         _forget_keys(select)
     if options.bounds == "closed":
         raise place_of(foreign[0], text).error(
@@ -132,6 +135,59 @@ def _positions_named(select: exp.Select) -> None:
     group.set("expressions", named)
 
 
+def _columns_called_so(tree: exp.Expr, catalog: Catalog) -> bool:
+    """Whether a column of a source may be called as an edge is: then it is not known which is meant."""
+    for ref in tree.find_all(StreamRef):
+        stream, table = catalog.stream(ref.name), catalog.table(ref.name)
+        schema = stream.schema if stream is not None else table.schema if table is not None else None
+        if schema is None or any(f.name.lower() in ("window_start", "window_end") for f in schema):
+            return True
+    return False
+
+
+def _lift(select: exp.Select) -> None:
+    """Edges in the select lists of sub-queries in FROM go to the list around them: there is one window at an instant.
+
+    A ``*`` there shows them first; that two of them are equal says nothing.
+    """
+    clause = select.args.get("from_")
+    items = [clause.this, *(j.this for j in select.args.get("joins") or [])] if clause is not None else []
+    shown: dict[str, bool] = {}
+    for item in items:
+        if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select) and item.args.get("window") is None:
+            shown |= _without_edges(item.this)
+    for eq in list(select.find_all(exp.EQ)):
+        if _edge(eq.this) is not None and _edge(eq.this) == _edge(eq.expression):
+            eq.replace(exp.true())
+    listed: list[exp.Expr] = []
+    for i, e in enumerate(select.expressions):
+        if isinstance(e, exp.Star) and i == 0:
+            listed += [_named_edge(name, start) for name, start in shown.items()]
+        renamed = isinstance(e, exp.Column) and e.name.lower() in shown and _edge(e) is None
+        listed.append(_named_edge(e.name, shown[e.name.lower()]) if renamed else e)
+    select.set("expressions", listed)
+
+
+def _without_edges(select: exp.Select) -> dict[str, bool]:
+    """Take the edges out of a select list, but not all that there is: by name whether each is the start."""
+    found, rest = {}, []
+    for item in select.expressions:
+        start = _edge(item.this if isinstance(item, exp.Alias) else item)
+        if start is None:
+            rest.append(item)
+        else:
+            found[item.alias_or_name.lower() or ("window_start" if start else "window_end")] = start
+    if not rest:
+        return {}
+    select.set("expressions", rest)
+    return found
+
+
+def _named_edge(name: str, start: bool) -> exp.Expr:
+    edge = exp.Column(this=exp.to_identifier("window_start" if start else "window_end"))
+    return edge if edge.name == name else exp.Alias(this=edge, alias=exp.to_identifier(name, quoted=True))
+
+
 def _forget_keys(select: exp.Select) -> None:
     """Without ``window_start`` and ``window_end`` in GROUP BY and PARTITION BY."""
     group = select.args.get("group")
@@ -149,6 +205,9 @@ def _edge(node: exp.Expr) -> bool | None:
         if node.table.lower() == "window" and node.name.lower() in ("start", "end"):
             return node.name.lower() == "start"
         return _ENDS.get(node.name.lower()) if node.name.lower() in ("window_start", "window_end") else None
+    if isinstance(node, exp.Coalesce):
+        kinds = {_edge(part) for part in (node.this, *node.expressions)}
+        return kinds.pop() if len(kinds) == 1 else None
     if isinstance(node, exp.Dot) and _is_window(node.this) and node.expression.name.lower() in ("start", "end"):
         return bool(node.expression.name.lower() == "start")
     return _ENDS.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else None

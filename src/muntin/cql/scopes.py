@@ -219,8 +219,8 @@ class Scope:
         if node.name.lower() in ("window_start", "window_end"):
             return place_of(node.this, self.text).error(
                 f"{node.name} is there in the outermost select list over TUMBLE, HOP and window(...) (beside "
-                f"[RANGE ... SLIDE ...] write {node.name.upper()}()): at an instant there is one window: a sub-query "
-                "needs no key for it, and a join meets rows of that window alone; leave it out elsewhere"
+                f"[RANGE ... SLIDE ...] write {node.name.upper()}()), or of a sub-query in FROM: at an instant there "
+                "is one window, and a join meets rows of that window alone; leave it out elsewhere"
             )
         if node.name.lower() in ("window", "session_window"):
             name = node.name.lower()
