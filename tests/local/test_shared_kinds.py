@@ -133,10 +133,13 @@ def alone(query: BoundQuery, batches: list[dict[str, pa.Table]], first: int) -> 
     return shown(pa.concat_tables([pipe.push(b) for b in batches][first:]))
 
 
-def test_hours_in_a_zone_cost_less_together() -> None:
+@pytest.mark.parametrize(
+    ("zone", "made"), [("Europe/Berlin", "SUM(v) AS a, MAX(v) AS b"), (None, "CORR(v, d) AS a, STDDEV(x) AS b")]
+)
+def test_hours_in_a_zone_and_sums_of_products_cost_less_together(zone: str | None, made: str) -> None:
     """Counted: partials that a synopsis goes through, and rows that operators of their own do."""
-    options = QueryOptions(zone="Europe/Berlin")
-    window = "SELECT k, SUM(v) AS a, MAX(v) AS b FROM s [RANGE {r} HOURS SLIDE 1 HOUR] GROUP BY k"
+    options = QueryOptions(zone=zone)
+    window = f"SELECT k, {made} FROM s [RANGE {{r}} HOURS SLIDE 1 HOUR] GROUP BY k"
     plans = plan_queries(bind(window.format(r=r), CATALOG, options) for r in range(2, 12))
     end = int(datetime(2021, 10, 31, tzinfo=UTC).timestamp())
     rng = Random(5)

@@ -8,16 +8,18 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from test_shared_aggregates import CATALOG, data, restarted, run, shown
+from test_shared_aggregates import CATALOG, SCHEMA, data, restarted, run, shown, values
 
 from muntin.cql.binder import bind
 from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.engine.meter import Meter
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.group_aggregate import GroupAggregate
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.shared_rows import SharedRows
 from muntin.state.pane_store import PaneStore
 
-AGGREGATES = ("COUNT(*)", "SUM(v)", "AVG(x)", "MIN(v)", "MAX(d)", "COUNT(DISTINCT name)", "MEDIAN(v)")
+AGGREGATES = ("COUNT(*)", "SUM(v)", "AVG(x)", "MIN(v)", "MAX(d)", "COUNT(DISTINCT name)", "MEDIAN(v)", "CORR(v, d)")
 
 
 def text(rng: Random) -> str:
@@ -89,3 +91,21 @@ def test_what_runs_stays_and_new_queries_read_it_where_it_has_their_window(tmp_p
         alone = LocalPipeline(plan_query(bind(query, CATALOG)), 2)
         expected = [alone.push(b) for b in batches[: 8 if name == "two" else 12]]
         assert shown(pa.concat_tables(results[name])) == shown(pa.concat_tables(expected)), query
+
+
+@pytest.mark.parametrize("window", ["[ROWS {n}]", "[PARTITION BY k ROWS {n}]"])
+def test_an_aggregate_over_such_a_window_shows_as_many_rows_as_it_takes_in(window: str) -> None:
+    """Counted: so what several of them could do once is less than what each has to do by itself."""
+    text = f"SELECT k, SUM(v) AS a FROM s {window} GROUP BY k"
+    plans = plan_queries(bind(text.format(n=n), CATALOG) for n in range(2, 40, 4))
+    meter, rng = Meter(), Random(7)
+    pipe = LocalPipeline(plans, meter=meter)
+    for low in range(0, 1_200, 200):
+        rows = [(t, *values(rng)) for t in range(low, low + 200)]
+        columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+        pipe.push_all({"s": pa.table(columns, names=SCHEMA.names)})
+    counts = [meter.of(i) for i, v in enumerate(pipe.graph.vertices) if isinstance(v.op, GroupAggregate)]
+    assert len(counts) == len(plans) and shared(plans)
+    for c in counts:
+        assert c.rows_out >= 0.9 * c.rows_in and c.rows_in > 1_000, (c.rows_in, c.rows_out)
+        assert c.looked <= c.rows_in, (c.looked, c.rows_in)

@@ -32,7 +32,8 @@ Batches = list[dict[str, pa.Table]]
 CLOCKED = Schema.of(ts=pa.timestamp("us", "UTC"), k=pa.int64(), j=pa.int64(), v=pa.int64(), s=pa.string())
 
 CONDITIONS = {  # joins that could be one, and some that could not
-    "AB": ["a.k = b.k", "a.k = b.k AND a.j = b.j", "a.j BETWEEN b.j - 1 AND b.j + 1", "a.k + 1 = b.k", "a.s = b.s"],
+    "AB": ["a.k = b.k", "a.k = b.k AND a.j = b.j", "a.j BETWEEN b.j - 1 AND b.j + 1", "a.k + 1 = b.k", "a.s = b.s",
+           "a.j < b.j", "ABS(a.j - b.j) <= 1", "a.j + b.k > 3"],
     "AA": ["a.k = b.k", "a.k = b.j"],
     "ABC": ["a.k = b.k AND b.k = c.k", "a.k = b.k AND b.j = c.j", "a.k = b.k AND ABS(b.v - c.v) <= 1"],
 }

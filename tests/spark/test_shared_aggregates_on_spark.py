@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,9 +24,9 @@ WINDOW = "FROM A [RANGE {r} SECONDS SLIDE {s} SECONDS]"
 TEXTS = {
     "sums": f"SELECT k, SUM(v) AS a {WINDOW.format(r=30, s=5)} WHERE k < 7 GROUP BY k",
     "counts": f"SELECT k, COUNT(*) AS a {WINDOW.format(r=20, s=10)} WHERE k = 3 OR v > 90 GROUP BY k",
-    "most": f"SELECT k, MAX(v) AS a, AVG(v) AS b {WINDOW.format(r=15, s=5)} WHERE v < 50 GROUP BY k",
+    "most": f"SELECT k, MAX(v) AS a, AVG(v) AS b, STDDEV(v) AS c {WINDOW.format(r=15, s=5)} WHERE v < 50 GROUP BY k",
     "all": f"SELECT COUNT(*) AS n, MIN(v) AS m {WINDOW.format(r=10, s=5)} WHERE k IN (1, 5)",
-    "few": f"SELECT SUM(v) AS s {WINDOW.format(r=40, s=20)}",
+    "few": f"SELECT SUM(v) AS s, CORR(v, k) AS c, REGR_INTERCEPT(v, k) AS i {WINDOW.format(r=40, s=20)}",
     "kinds": f"SELECT k, COUNT(DISTINCT v) AS a, MEDIAN(v) AS b {WINDOW.format(r=25, s=5)} WHERE k > 2 GROUP BY k",
     "near": f"SELECT k, APPROX_COUNT_DISTINCT_BOUNDS(v) AS a, APPROX_QUANTILE(v, 0.9) AS b, APPROX_TOP_K(v, 2) AS c "
     f"{WINDOW.format(r=20, s=10)} GROUP BY k",
@@ -33,6 +34,25 @@ TEXTS = {
     "later": "SELECT k, MAX(v) AS a FROM A [PARTITION BY k ROWS 50] WHERE v < 90 GROUP BY k",
     "top": f"SELECT k, FREQUENT(v, 3) AS a {WINDOW.format(r=15, s=5)} GROUP BY k",
 }
+FUNCTIONS = (
+    ["COUNT(*)", "SUM(v)", "AVG(v)", "MIN(v)", "VAR_POP(v)", "COVAR_SAMP(v, k)", "COUNT(DISTINCT v)", "MEDIAN(v)"]
+    + ["REGR_COUNT(v, k)", "FREQUENT(v, 2)"]
+)
+
+
+def drawn(rng: Random) -> str:
+    """A query over a window of time or of rows, with groups and a predicate of its own."""
+    where = rng.choice(("", f"WHERE v < {rng.randint(20, 90)} ", f"WHERE k <> {rng.randint(0, 9)} "))
+    if rng.random() < 0.2:
+        return f"SELECT k, {rng.choice(FUNCTIONS)} AS a FROM A [ROWS {rng.randint(2, 9)}] {where}GROUP BY k"
+    window = WINDOW.format(r=rng.randrange(5, 45, 5), s=rng.choice((5, 10)))
+    a, b = rng.sample(FUNCTIONS, 2)
+    if rng.random() < 0.3:
+        return f"SELECT {a} AS a, {b} AS b {window} {where}"
+    return f"SELECT k, {a} AS a, {b} AS b {window} {where}GROUP BY k"
+
+
+TEXTS |= {f"drawn{i}": drawn(Random(f"on Spark {i}")) for i in range(10)}
 LATER = {"wide": f"SELECT k, SUM(v) AS a {WINDOW.format(r=20, s=10)} WHERE k < 7 GROUP BY k"}
 SIZE = 800
 

@@ -1,10 +1,11 @@
 """What joins of windows cost alone and shared, by estimate: work a second in units of one result copied.
 
-A shared join takes rows in once and finds the results of the longest windows once. A join of two windows puts them in
-order of the queries' windows, once for all whose windows are of one length on both sides, and these take theirs as they
-lie; each other query looks at all of them and copies its own. That loses where the selections of a few queries leave
-little of the streams, or where windows are so much shorter that looking through the others' results costs more than a
-join of their own.
+A shared join takes rows in once and finds the results of the longest windows once. They are put in order of the
+queries' windows, once for all whose windows are of one length on all inputs, and these take theirs as they lie; each
+other query looks at all of them and copies its own. That loses where the selections of a few queries leave little of
+the streams, or where windows are so much shorter that looking through the others' results costs more than a join of
+their own. What a join over a graph finds by anything but equal columns it checks pair by pair, which is most of its
+work: such joins gain more.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import prod
 from muntin.core.time import SECOND
 from muntin.dataflow.sharing.joined_windows import JoinedWindows, lengths_of
 from muntin.dataflow.sharing.shared_join import SharedJoin
+from muntin.operators.joins.bands import bands_of
 from muntin.operators.joins.narrow import Narrow, WindowedPart
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.optimizer.selectivity import selectivity, values_of
@@ -33,27 +35,33 @@ ORDER = 0.3
 """Putting a result in its place among those of all windows (measured: 7 ns beside 25)."""
 
 
+CHECK = 1.0
+"""Working a condition out for a combination (measured over bands and inequalities: 0.1 to 0.15 us, as a copy)."""
+
+
 @dataclass(frozen=True)
 class JoinFlow:
-    """Rows a second that come into a join and results a second that come out. ``plain``: it is one of two windows of
-    one length, which it takes from results in order of their windows."""
+    """Rows a second that come into a join and results a second that come out. ``plain``: its windows are of one length,
+    so that it takes its results from those in order of their windows; ``order``: what putting one in order costs.
+    ``checked``: conditions a second that are worked out for combinations that equal columns, or bands, give."""
 
     rows: float
     results: float
     plain: bool = False
+    checked: float = 0.0
+    order: float = ORDER
 
     @property
     def alone(self) -> float:
         """What the join costs."""
-        return ROW * self.rows + self.results
+        return ROW * self.rows + CHECK * self.checked + self.results
 
 
 def flow_alone(join: JoinedWindows, known: Statistics) -> JoinFlow:
     """Of a join as one query asks for it."""
     flow = _flow(join, [i.keep for i in join.inputs], lengths_of(join.inputs), known)
     parts = tuple(WindowedPart("", i.window) for i in join.inputs)
-    two = isinstance(join.op, WindowJoin) and len(parts) == 2
-    return replace(flow, plain=two and Narrow(parts, ()).reach is not None)
+    return replace(flow, plain=Narrow(parts, ()).reach is not None)
 
 
 def flow_shared(shared: SharedJoin, known: Statistics) -> JoinFlow:
@@ -65,7 +73,7 @@ def flow_shared(shared: SharedJoin, known: Statistics) -> JoinFlow:
 def joining_cost(shared: JoinFlow, own: Sequence[JoinFlow]) -> float:
     """What queries cost that read a shared join's results."""
     taking = [f for f in own if _takes(shared, f)]
-    order = ORDER * shared.results if taking else 0.0
+    order = shared.order * shared.results if taking else 0.0
     return order + sum(_looking(shared, f) for f in own if not _takes(shared, f))
 
 
@@ -88,9 +96,21 @@ def _flow(
     sizes = [max(r * x / SECOND, 1e-9) for r, x in zip(rates, lengths, strict=True)]
     share = prod(equal_share(tuple((streams[i], e) for i, e in terms), known) for terms in join.equalities)
     by_input = {f"{i}.{c.name}": known.values(streams[i].name, c.name) for i, c in _columns(join)}
+    met = share * prod(selectivity(c, by_input, known) for c in _banded(join))
     share *= prod(selectivity(c, by_input, known) for c in join.conditions)
-    every = share * prod(sizes)
-    return JoinFlow(sum(rates), sum(r * every / s for r, s in zip(rates, sizes, strict=True)))
+    begun = sum(r * prod(sizes) / s for r, s in zip(rates, sizes, strict=True))
+    pairs = isinstance(join.op, WindowJoin) and len(streams) == 2  # put in order before they are written
+    order = ORDER if pairs else ORDER + 1.0
+    return JoinFlow(sum(rates), begun * share, checked=begun * met * len(join.conditions), order=order)
+
+
+def _banded(join: JoinedWindows) -> list[Expr]:
+    """The conditions by which a join over a graph finds combinations in a sorted column: it checks them all the same.
+    """
+    if isinstance(join.op, WindowJoin) or not join.op.bands:
+        return []
+    owner = {c.name: int(c.name.partition(".")[0]) for e in join.conditions for c in columns_of(e)}
+    return [c for c in join.conditions if bands_of([c], owner)]
 
 
 def _columns(join: JoinedWindows) -> list[tuple[int, Column]]:
