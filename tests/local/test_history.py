@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.core.schema import Schema
+from muntin.core.watermark import SourceClock
 from muntin.cql.binder import bind
 from muntin.dataflow.durable import Asked, TakenUp, from_json, take_up, to_json
 from muntin.dataflow.planner import plan_query
@@ -107,7 +108,10 @@ def restarted(
     for b in batches[:cut]:
         old.push_all(b)
     stored = from_json(to_json(begun.durable))
-    taken: TakenUp = take_up(stored, {**first, **second}, cut, "1", "refill", schedule=schedule)
+    marks = {n: SourceClock(**c).watermark() for n, c in old.clocks[0].heads["clocks"].items()}
+    taken: TakenUp = take_up(
+        stored, {**first, **second}, cut, "1", "refill", schedule=schedule, watermarks=marks
+    )
     found = fill(taken, second | first, stored, lambda ids: snapshot(old, cut - 1), shards)
     new = continued(old, found, cut)
     at = max([*found.watermarks.values(), *new.clocks[0].heads["watermarks"].values()])

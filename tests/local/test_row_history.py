@@ -9,12 +9,15 @@ import pyarrow as pa
 import pytest
 from test_history import SCHEMA, SECOND, continued, data, relation, restarted, snapshot, undisturbed
 
+from muntin.core.time import FOREVER
+from muntin.core.watermark import SourceClock
 from muntin.cql.binder import bind
-from muntin.dataflow.durable import Asked, from_json, take_up, to_json
+from muntin.dataflow.durable import Asked, TakenUp, from_json, take_up, to_json
 from muntin.dataflow.planner import plan_query
 from muntin.local.history import fill
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.joins.counted_join import CountedJoin
+from muntin.operators.joins.counted_pairs import Counts
 from muntin.plan.catalog import Catalog, Stream
 from muntin.plan.windows import QueryOptions
 
@@ -140,3 +143,52 @@ def test_what_was_begun_so_serves_the_next_query_too() -> None:
     at = max(pipeline.clocks[0].heads["watermarks"].values())
     tables = [pipeline.push_all(b)[-1] for b in batches[11:]] + [pipeline.finish_all()[-1]]
     same(tables, undisturbed(third["new"], {}, batches), at)
+
+
+def windows_of(taken: TakenUp, name: str) -> tuple[Counts, ...]:
+    return next((v.op.windows for v in taken.plans[name].vertices if isinstance(v.op, CountedJoin)), ())
+
+
+READERS = [
+    *PAIRS[:2], "SELECT b.j, a.v FROM A {w} a, B {u} b WHERE a.k = b.k AND b.j > 1",
+    "SELECT a.k, MAX(b.v) AS m FROM A {w} a, B {u} b WHERE a.k = b.k GROUP BY a.k",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
+def test_queries_come_and_go_on_a_join_that_runs(seed: int) -> None:
+    """Each answers as if it had always been there, whoever else does; windows that nobody reads give place to others.
+    """
+    rng = Random(f"joins of rows that come and go {seed}")
+    slack, shards = rng.choice((0, 3)), rng.choice((1, 3))
+    running = {f"q{n}": asked(t.format(by=""), slack) for n, t in enumerate(ON_BOTH)}
+    batches, results, began = data(seed, slack), {n: [] for n in running}, dict.fromkeys(running, 0)
+    taken = take_up(None, running, 0, "1")
+    stored, pipeline, widths = taken.durable, LocalPipeline(list(taken.plans.values()), shards), [2]
+    for cut, batch in enumerate(batches):
+        if cut in (4, 7, 9, 12):
+            for name in rng.sample(sorted(running), rng.randint(0, len(running) - 1)):
+                del running[name]
+            new = {
+                f"at{cut}.{n}": asked(rng.choice(READERS).format(**{x: window(rng, "", 8, "") for x in "wu"}), slack)
+                for n in range(2)
+            }
+            running |= new
+            marks = {n: SourceClock(**c).watermark() for n, c in pipeline.clocks[0].heads["clocks"].items()}
+            taken = take_up(stored, running, cut, "1", watermarks=marks)
+            held = snapshot(pipeline, cut - 1)
+            found = fill(taken, running, stored, lambda ids, held=held: held, shards)  # type: ignore[misc]
+            pipeline, stored = continued(pipeline, found, cut), from_json(to_json(found.taken.durable))
+            at = pipeline.clocks[0].heads["watermarks"]["A\nB"]
+            for name in new:
+                assert FULL in found.taken.notes.get(name, FULL)
+                results[name], began[name] = [], at if name in found.taken.notes else FOREVER
+            widths.append(len(windows_of(taken, next(iter(running)))))
+        for name, table in zip(running, pipeline.push_all(batch), strict=True):
+            results[name].append(table)
+    for name, table in zip(running, pipeline.finish_all(), strict=True):
+        results[name].append(table)
+    for name in running:
+        always = undisturbed(running[name], {}, batches)
+        same(results[name], always, began[name])
+    assert max(widths) > 2 and len(running) > 2

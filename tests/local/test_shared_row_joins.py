@@ -216,7 +216,8 @@ def test_joins_that_number_or_join_otherwise_stay_apart() -> None:
 
 
 def test_who_stays_answers_as_alone_while_others_come_and_go() -> None:
-    """A shared join that runs stays as it is; new queries have their own, whose windows fill from empty."""
+    """A shared join that runs stays as it is; new queries that cannot begin with its pairs (no instant is known to be
+    answered) have their own, whose windows fill from empty."""
     texts = {"wide": PAIRS.format(by="", a=9, b=9), "narrow": PAIRS.format(by="", a=2, b=2)}
     texts |= {f"new{n}": PAIRS.format(by="", a=n, b=n) for n in (3, 5)}
     asked = {n: Asked(q, lambda places, known, q=q: plan_query(q, places, known))  # type: ignore[misc]

@@ -20,8 +20,10 @@ from muntin.core.time import instant_text
 from muntin.dataflow.builder import Places, Spread
 from muntin.dataflow.codec import CLASS, decode, encode
 from muntin.dataflow.explain.words import words_of
+from muntin.dataflow.fillable import why_not
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.joined_rows import joined_rows
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.slices import with_schedule
 from muntin.dataflow.sharing.value_costs import settled_by_cost
@@ -29,7 +31,7 @@ from muntin.dataflow.sharing.windows import share_windows
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
-from muntin.operators.time_window import meaning_of
+from muntin.operators.time_window import TimeWindow, meaning_of
 from muntin.optimizer.scaling import scales
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.catalog import Stream
@@ -216,7 +218,8 @@ def take_up(
             plans[name], notes[name] = stored
             settled.add(name)
     stays = {number for number, name in enumerate(plans) if name in settled}
-    shared = share_windows(list(plans.values()), places, known or Statistics(), stays, schedule)
+    filled = {n for n, (q, p) in enumerate(plans.items()) if q not in settled and begins_with_pairs(p, asked[q], start)}
+    shared = share_windows(list(plans.values()), places, known or Statistics(), stays, schedule, filled)
     plans = {n: with_schedule(p, schedule) for n, p in zip(plans, shared, strict=True)}
     if before is not None:
         for name in plans.keys() - settled:
@@ -226,6 +229,16 @@ def take_up(
     kept = [replace(plan, sharing=_forms(plan, before)) for plan in plans.values()]
     plans = dict(zip(plans, settled_by_cost(kept, known or Statistics()), strict=True))
     return TakenUp(plans, _durable(plans, asked, before, places, start, version, statistics), notes)
+
+
+def begins_with_pairs(plan: QueryPlan, asked: Asked, start: Start) -> bool:
+    """Whether a query that is one join of windows of rows could begin with the pairs that another such join holds."""
+    joins = [v for n, v in enumerate(plan.vertices) if joined_rows(plan, n) is not None]
+    windows = [v for v in plan.vertices if isinstance(v.op, TimeWindow)]
+    if len(joins) != 1 or len(windows) > 2 or asked.bound.root.kind not in ("changes", "rstream"):
+        return False
+    (join,) = joins
+    return start.of(join.streams) is not None and why_not(plan, frozenset([join.id])) is None
 
 
 def _forms(plan: QueryPlan, before: DurablePlan | None) -> tuple[tuple[str, bool], ...]:

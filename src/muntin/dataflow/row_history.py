@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from muntin.dataflow.durable import DurablePlan, Since
 from muntin.dataflow.graph import QueryPlan, Vertex, column_name
 from muntin.dataflow.routes import HERE, Everywhere, Route
 from muntin.operators.compute import Compute
@@ -20,7 +19,7 @@ from muntin.operators.row_history import Numbering
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
-from muntin.plan.exprs import Column, Expr, conjuncts, map_columns
+from muntin.plan.exprs import Column, Expr, columns_of, conjuncts, map_columns
 from muntin.plan.windows import Unbounded
 
 
@@ -71,14 +70,6 @@ class NumberedInput:
     def everywhere(self) -> bool:
         """Whether every shard has all rows."""
         return isinstance(self.route, Everywhere)
-
-
-@dataclass(frozen=True)
-class KeptNumbers:
-    """What a vertex of a checkpoint keeps, and since when."""
-
-    given: NumberedInput
-    since: Since
 
 
 def numbered_inputs(plan: QueryPlan, number: int) -> tuple[NumberedInput, ...] | None:
@@ -169,10 +160,7 @@ def _over(e: Expr, place: Mapping[str, Expr]) -> Expr:
     return map_columns(e, lambda c: place[c.name])
 
 
-def kept_numbers(plan: DurablePlan) -> tuple[KeptNumbers, ...]:
-    """What the vertices of a durable plan keep of streams by number, each once."""
-    found = []
-    for given in numbered_by(plan.readable()):
-        if held := plan.vertices.get(given.vertex):
-            found.append(KeptNumbers(given, Since(held.since, held.at, held.watermark)))
-    return tuple(found)
+def columns_needed(source: Source) -> set[str]:
+    """The stream's columns that a source reads."""
+    exprs = [source.keep, *(e for _, e in source.columns)]
+    return {c.name for e in exprs for c in columns_of(e)}

@@ -21,8 +21,8 @@ from muntin.core.calendar import nominal
 from muntin.core.schema import Schema
 from muntin.core.time import FOREVER
 from muntin.dataflow.durable import DurablePlan
+from muntin.dataflow.fillable import AGGREGATES
 from muntin.dataflow.graph import Graph, QueryPlan, column_name
-from muntin.dataflow.history import AGGREGATES
 from muntin.dataflow.routes import Everywhere, Here, Route, Split
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.engine.rows import result_rows

@@ -22,9 +22,10 @@ from muntin.core.schema import Schema
 from muntin.core.time import DAY, FOREVER, NEVER
 from muntin.core.watermark import Header, SourceClock
 from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp
+from muntin.dataflow.fillable import NUMBERING, why_not
 from muntin.dataflow.graph import QueryPlan, Vertex
-from muntin.dataflow.history import NUMBERING, KeptRows, columns_needed, kept_rows, serves, since_of, why_not
-from muntin.dataflow.row_history import KeptNumbers, NumberedInput, kept_numbers, numbered_by
+from muntin.dataflow.history import KeptNumbers, KeptRows, kept_numbers, kept_rows, serves, since_of
+from muntin.dataflow.row_history import NumberedInput, columns_needed, numbered_by
 from muntin.engine.clocks import CLOCKS, Times
 from muntin.engine.deferral import BEHIND
 from muntin.engine.source import Arrived, ship
@@ -32,6 +33,7 @@ from muntin.local.row_history import Opening, Unmarked, begin, rows_of
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.context import Context
 from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joins.slices import DONE
 from muntin.operators.materialize import Materialize
 from muntin.operators.operator import Described, Operator, Show
 from muntin.operators.source import Source
@@ -243,7 +245,8 @@ class _Filling:
     ) -> dict[str, ShardState]:
         """The states, by name, of windows of rows: those that go on, and new ones. Raises NoHistory."""
         used = self._going_on() | {kept.given.vertex for _, kept in numbered}
-        if any(BEHIND in s.heads for id in used for s in held.of(id).values()):
+        states = [s for id in used for s in held.of(id).values()]
+        if any(BEHIND in s.heads or min(s.heads.get(DONE, [FOREVER])) < self.watermark for s in states):
             raise NoHistory("those who number the rows of its streams wait for their turn")
         found = {f"{id}/{shard}": state for id in self._going_on() for shard, state in held.of(id).items()}
         made = {given.vertex: {shard: ShardState() for shard in range(self.shards)} for given, _ in numbered}

@@ -25,8 +25,9 @@ from muntin.cql.durations import format_duration
 from muntin.cql.user_functions import with_functions
 from muntin.dataflow.durable import DurablePlan
 from muntin.dataflow.graph import QueryPlan
-from muntin.dataflow.history import KeptRows, columns_needed, kept_rows
+from muntin.dataflow.history import KeptRows, kept_rows
 from muntin.dataflow.planner import plan_query
+from muntin.dataflow.row_history import columns_needed
 from muntin.engine.clocks import CLOCKS, Times
 from muntin.engine.source import Arrived, ship
 from muntin.local.contents import NotHeld, Running

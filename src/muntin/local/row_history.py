@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows
 from muntin.core.schema import Schema
-from muntin.dataflow.history import columns_needed
+from muntin.dataflow.history import KeptNumbers
 from muntin.dataflow.routes import Keyed, Single, route
-from muntin.dataflow.row_history import KeptNumbers, NumberedInput
+from muntin.dataflow.row_history import NumberedInput, columns_needed
 from muntin.operators.compute import project
 from muntin.operators.context import Context
 from muntin.operators.operator import Described, Operator, Show

@@ -111,7 +111,7 @@ def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsI
     own = _plain(source)
     if own is None:
         return None
-    route = _spread(window.inputs[0].route, own)
+    route = spread_by(window.inputs[0].route, own)
     by = tuple(own[int(c[1:])] for c in rows.op.by)
     columns, keep = list(own), []
     for op in reversed(passed):
@@ -138,7 +138,7 @@ def _plain(source: Vertex) -> tuple[Column, ...] | None:
     return columns if len(columns) == len(source.op.columns) else None
 
 
-def _spread(route: Route, columns: Sequence[Column]) -> tuple[Column, ...] | None:
+def spread_by(route: Route, columns: Sequence[Column]) -> tuple[Column, ...] | None:
     """The columns by which rows are spread; None for another way."""
     match route:
         case Single():

@@ -61,6 +61,17 @@ def shared_cost(
     return cost + sum(2 * (LOOK * own[j.counts] + flows[j.id].results) for j in selecting)
 
 
+def reading_cost(
+    join: JoinedRows, keeps: Sequence[Sequence[Expr]], longest: tuple[int, int], own: Flow, known: Statistics
+) -> float:
+    """Of one more window of a join that runs, whose rows pass ``keeps`` and whose windows are up to ``longest``;
+    ``own``: the join alone."""
+    wide, mine = (_flow(join, keeps, n, known) for n in (longest, join.counts))
+    cost = LOOK * wide.results + LEAVE * wide.rows + 2 * mine.results
+    selecting = any({*i.keep} - {*k} for i, k in zip(join.inputs, keeps, strict=True))
+    return cost + (2 * (LOOK * mine.results + own.results) if selecting else 0.0)
+
+
 def _flow(
     join: JoinedRows, keeps: Sequence[Sequence[Expr]], counts: tuple[int, int], known: Statistics
 ) -> Flow:

@@ -2,13 +2,14 @@
 2.1.2 and 2.2: windows as counts, one output for each).
 
 As with joins of windows of time, selections of several queries are pulled above a shared join, and who comes together
-is decided by cost. A new query does not read a join that runs: that would have it take back pairs that the query never
-got.
+is decided by cost. A join that runs keeps the rows of its largest windows, so a new query with smaller ones reads it,
+too, if it can begin with the pairs that are there (``local.row_history``): each query names its window by its place,
+so the join's windows may change from start to start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -18,7 +19,8 @@ from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name, vertex_i
 from muntin.dataflow.sharing.joined_rows import JoinedRows, RowsInput, joined_rows, spread
 from muntin.dataflow.sharing.joined_windows import new_joins
 from muntin.dataflow.sharing.rewriting import Build, with_vertices
-from muntin.dataflow.sharing.row_join_costs import Flow, alone, shared_cost
+from muntin.dataflow.sharing.row_join_costs import Flow, alone, reading_cost, shared_cost
+from muntin.dataflow.sharing.running_row_joins import KeptColumns, RowJoin, RunningRowJoin, running_joins, with_windows
 from muntin.dataflow.sharing.shared_join import either, ordered, spreads_of
 from muntin.operators.compute import Compute
 from muntin.operators.joins.counted_join import CountedJoin
@@ -35,21 +37,44 @@ from muntin.plan.windows import Rows
 
 def share_row_joins(
     plans: Sequence[QueryPlan], places: Places, known: Statistics, settled: Collection[int] = (),
-    schedule: str | None = None,
+    schedule: str | None = None, filled: Collection[int] = (),
 ) -> list[QueryPlan]:  # fmt: skip
     """The plans with joins of one signature shared where that costs less. ``settled``: numbers of plans that stay as
-    they are; ``schedule``: policy by which new shared joins are done slice by slice (None: whole)."""
+    they are, but for the windows of their joins; ``filled``: of those that can begin with what such a join holds;
+    ``schedule``: policy by which new shared joins are done slice by slice (None: whole)."""
     running = {v.id for n in settled for v in plans[n].vertices}
     builds: dict[int, dict[int, Build]] = {}
-    for joins in new_joins(plans, settled, joined_rows).values():
-        for cluster in _clusters(joins, known):
+    hosts = running_joins([plans[n] for n in sorted(settled)])
+    for signature, joins in new_joins(plans, settled, joined_rows).items():
+        apart = []
+        for join in joins:
+            host = _host(join, hosts, signature, known) if join.plan in filled else None
+            if host is None:
+                apart.append(join)
+                continue
+            hosts[host.id] = host = host.with_window(join.counts)
+            builds.setdefault(join.plan, {})[join.vertex] = _build(plans[join.plan], join, host, places)
+        for cluster in _clusters(apart, known):
             shared = replace(merged(cluster), schedule=schedule)
-            if len({j.id for j in cluster}) > 1 and shared.vertices(0)[-1].id not in running:
+            id = shared.vertices(0)[-1].id
+            if len({j.id for j in cluster}) > 1 and id not in running:
+                running.add(id)
                 for join in cluster:
                     build = _build(plans[join.plan], join, shared, places)
                     builds.setdefault(join.plan, {})[join.vertex] = build
     made = {n: with_vertices(plans[n], own, places) for n, own in builds.items()}
-    return [made.get(n) or plan for n, plan in enumerate(plans)]
+    return [with_windows(made.get(n) or plan, hosts) for n, plan in enumerate(plans)]
+
+
+def _host(
+    join: JoinedRows, hosts: Mapping[str, RunningRowJoin], signature: Hashable, known: Statistics
+) -> RunningRowJoin | None:
+    """The running join that it costs least to read; None where a join of its own costs less."""
+    own = alone(join, known)
+    fitting = [h for h in hosts.values() if h.signature == signature and h.covers(join)]
+    costs = {h.id: reading_cost(join, [i.keep for i in h.inputs], h.op.longest, own, known) for h in fitting}
+    best = min(fitting, key=lambda h: (costs[h.id], h.id), default=None)
+    return best if best is not None and costs[best.id] < own.cost else None
 
 
 def _clusters(joins: Sequence[JoinedRows], known: Statistics) -> list[list[JoinedRows]]:
@@ -79,19 +104,10 @@ def _cost(cluster: Sequence[JoinedRows], flows: dict[str, Flow], known: Statisti
 
 
 @dataclass(frozen=True)
-class _Input:
-    """An input of a shared join: ``keep``: conditions that its rows pass; ``columns``: what is kept, by name."""
-
-    keep: tuple[Expr, ...]
-    columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True)
-class SharedRowJoin:
-    """A join for all ``members`` (of one signature)."""
+class SharedRowJoin(RowJoin):
+    """A join that is made for all ``members`` (of one signature)."""
 
     members: tuple[JoinedRows, ...]
-    inputs: tuple[_Input, _Input]
     schedule: str | None = None
     """The policy by which it is done slice by slice (None: whole)."""
 
@@ -105,19 +121,6 @@ class SharedRowJoin:
     def windows(self) -> tuple[Counts, ...]:
         """The sizes of windows, each once."""
         return tuple(sorted({m.counts for m in self.members}))
-
-    def column(self, input: int, c: Column) -> str:
-        """What holds a column of an input in the join's rows."""
-        first = len(self.inputs[0].columns) if input else 0
-        return column_name(first + self.inputs[input].columns.index(c))
-
-    def rest(self, member: JoinedRows) -> Expr:
-        """What a member asks of the join's rows beyond what it does."""
-        rests = []
-        for i, (have, want) in enumerate(zip(self.inputs, member.inputs, strict=True)):
-            own = conjunction([c for c in want.keep if c not in have.keep])
-            rests.append(map_columns(own, lambda c, i=i: Column(self.column(i, c), c.type)))  # type: ignore[misc]
-        return conjunction([r for r in rests if r != TRUE])
 
     def vertices(self, first: int) -> list[Vertex]:
         """Sources, windows and the join, the join last; the first is to be vertex number ``first``."""
@@ -158,15 +161,15 @@ class SharedRowJoin:
 def merged(members: Sequence[JoinedRows]) -> SharedRowJoin:
     """The join of the largest windows that serves all members."""
     first, second = (_merged([m.inputs[i] for m in members]) for i in (0, 1))
-    return SharedRowJoin(tuple(members), (first, second))
+    return SharedRowJoin((first, second), tuple(members))
 
 
-def _merged(inputs: Sequence[RowsInput]) -> _Input:
+def _merged(inputs: Sequence[RowsInput]) -> KeptColumns:
     common = [c for c in inputs[0].keep if all(c in i.keep for i in inputs)]
     keep = ordered([*common, *either([[c for c in i.keep if c not in common] for i in inputs])])
     one, asked = inputs[0], {c for i in inputs for k in i.keep for c in columns_of(k)}
     columns = {*one.keys, *one.by, *one.order, *asked, *(c for i in inputs for c in i.columns)}
-    return _Input(keep, tuple(sorted(columns, key=lambda c: c.name)))
+    return KeptColumns(keep, tuple(sorted(columns, key=lambda c: c.name)))
 
 
 def _below(pattern: RowsInput, columns: Sequence[Column], names: tuple[str, ...], first: int) -> list[Vertex]:
@@ -184,7 +187,7 @@ def _below(pattern: RowsInput, columns: Sequence[Column], names: tuple[str, ...]
     ]  # fmt: skip
 
 
-def _build(plan: QueryPlan, member: JoinedRows, shared: SharedRowJoin, places: Places) -> Build:
+def _build(plan: QueryPlan, member: JoinedRows, shared: SharedRowJoin | RunningRowJoin, places: Places) -> Build:
     v, rest = plan.vertices[member.vertex], shared.rest(member)
 
     def build(first: int) -> list[Vertex]:

@@ -17,7 +17,7 @@ it pushes out, and its own results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ from muntin.state.shard_state import ShardState
 
 Inputs = tuple[CountedRows, CountedRows]
 
+NOBODY: Counts = (0, 0)
+"""In place of a window that nobody reads any more: no pair is ever in it."""
+
 
 @dataclass(frozen=True)
 class CountedJoin(Described):
@@ -58,6 +61,11 @@ class CountedJoin(Described):
     """Those that it is done in, which end with windows by their larger size (None: it is done whole)."""
 
     stateful = True
+
+    def identity(self) -> CountedJoin:
+        """The join whatever windows are read of it: what it keeps is for the largest of them. (Slices end where windows
+        do.)"""
+        return replace(self, windows=()) if self.slices is None else self
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return counted_join(self, inputs, state, ctx)
@@ -78,7 +86,7 @@ class CountedJoin(Described):
         on = "; ".join(f"{a} = {b}" for a, b in zip(show.columns(first.keys), show.columns(second.keys), strict=True))
         kept = conjunction([c for i in self.inputs for c in conjuncts(i.keep)])
         keep = "" if kept == TRUE else f", keep {show(kept)}"
-        sizes = "; ".join(self.window_text(w, show) for w in self.windows)
+        sizes = "; ".join(self.window_text(w, show) for w in self.windows if w != NOBODY)
         return f"number the rows{keep}, and join their windows on {on}: {sizes}{words_of(self.slices)}"
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
