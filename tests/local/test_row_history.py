@@ -192,3 +192,17 @@ def test_queries_come_and_go_on_a_join_that_runs(seed: int) -> None:
         always = undisturbed(running[name], {}, batches)
         same(results[name], always, began[name])
     assert max(widths) > 2 and len(running) > 2
+
+
+@pytest.mark.parametrize(("first", "form"), [(ON_A, ALONE[3]), (ON_A, REPORTED[1]), (ON_BOTH, PAIRS[0])])
+def test_who_asks_for_more_rows_than_are_kept_begins_empty_and_says_so(first: list[str], form: str) -> None:
+    """It answers as one that began then."""
+    later = {"new": asked(form.format(w="[ROWS 15]", u="[ROWS 3]"))}
+    running, batches, cut = {f"q{n}": asked(t.format(by="")) for n, t in enumerate(first)}, data(4), 6
+    found, (tables,), at = restarted(running, later, batches, cut)
+    note = found.taken.notes["new"]
+    assert f"begin in batch {cut} with empty windows, without rows from before" in note and UNFIT[0] in note
+    assert not found.cells and not windows_of(found.taken, "new")
+    alone = LocalPipeline(list(take_up(None, later, 0, "1").plans.values()))
+    expected = [alone.push(b) for b in batches[cut:]] + [alone.finish()]
+    assert relation(tables, at) == relation(expected, at) and len(relation(expected, at)) > 3

@@ -75,7 +75,7 @@ def shared_joins(plans: Sequence[QueryPlan]) -> list[CountedJoin]:
     return [v.op for v in Graph.of(plans).vertices if isinstance(v.op, CountedJoin)]
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 150))])
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 150))])
 def test_every_query_of_a_group_answers_as_alone(seed: int) -> None:
     rng = Random(f"joins of rows {seed}")
     queries = draw_group(rng)
@@ -228,7 +228,8 @@ def test_who_stays_answers_as_alone_while_others_come_and_go() -> None:
         taken = take_up(stored, {n: asked[n] for n in names}, number, "1", "refill")
         plans = list(taken.plans.values())
         joins, fresh = shared_joins(plans), LocalPipeline(plans, 2)
-        assert sorted(j.windows for j in joins) == [((2, 2), (9, 9)), *([((3, 3), (5, 5))] if len(names) == 4 else [])]
+        running = ((2, 2), (9, 9)) if "wide" in names else ((2, 2),)
+        assert sorted(j.windows for j in joins) == [running, *([((3, 3), (5, 5))] if len(names) == 4 else [])]
         if pipeline is not None:
             old = {n: c for n, c in pipeline.cells().items() if taken.since.get(n.partition("/")[0], 0) < number}
             fresh.restore(old)

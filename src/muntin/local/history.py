@@ -33,7 +33,6 @@ from muntin.local.row_history import Opening, Unmarked, begin, rows_of
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.context import Context
 from muntin.operators.group_aggregate import GroupAggregate
-from muntin.operators.joins.slices import DONE
 from muntin.operators.materialize import Materialize
 from muntin.operators.operator import Described, Operator, Show
 from muntin.operators.source import Source
@@ -245,8 +244,7 @@ class _Filling:
     ) -> dict[str, ShardState]:
         """The states, by name, of windows of rows: those that go on, and new ones. Raises NoHistory."""
         used = self._going_on() | {kept.given.vertex for _, kept in numbered}
-        states = [s for id in used for s in held.of(id).values()]
-        if any(BEHIND in s.heads or min(s.heads.get(DONE, [FOREVER])) < self.watermark for s in states):
+        if any(BEHIND in s.heads for id in used for s in held.of(id).values()):
             raise NoHistory("those who number the rows of its streams wait for their turn")
         found = {f"{id}/{shard}": state for id in self._going_on() for shard, state in held.of(id).items()}
         made = {given.vertex: {shard: ShardState() for shard in range(self.shards)} for given, _ in numbered}
