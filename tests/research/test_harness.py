@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -91,6 +92,17 @@ def test_the_command(tmp_path: Path) -> None:
     found = json.loads(file.read_text())
     assert [r["id"] for r in found] == ["T13", "T3"]
     assert {"id", "claim", "measured", "criterion", "verdict", "figures"} <= set(found[0])
+
+
+def test_what_numpy_judged_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("made_up")
+    judged = Check("x < 2", "x 1", np.float64(1.0) < 2)  # a truth value of numpy's
+    module.ENTRY = entry("T13", judged)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "made_up", module)
+    monkeypatch.setitem(registry.MODULES, "T13", "made_up")
+    status, _, said = call("T13", "--json", str(tmp_path / "records.json"))
+    assert status == 0, said
+    assert json.loads((tmp_path / "records.json").read_text())[0]["checks"][0]["ok"] is True
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,9 @@ def test_the_product_counts_scans_once_and_what_each_window_does_of_its_own() ->
         took, found = product.run(windows)
         longest = product.run((max(windows),))[0].work
         own = [product.run((max(windows), n))[0].work - longest for n in windows]
-        assert took.seconds > 0 and took.work == longest - own[windows.index(max(windows))] + sum(own)
-        assert own == [1 + len(np.unique(keys[-n:])) for n in windows]
+        together = longest - own[windows.index(max(windows))] + sum(own)
+        assert took.seconds > 0 and abs(took.work - together) <= 0.02 * took.work
+        assert all(1 + TOP <= o < 1 + len(np.unique(keys[-n:])) for o, n in zip(own, windows, strict=True))
         read = sum(len(np.unique(k)) for k in keys[-max(windows) :])
         assert 2 * read + own[windows.index(max(windows))] <= longest < 2.4 * read + max(own)
         answers = dict(zip(found.columns.column(1).to_pylist(), found.columns.column(0).to_pylist(), strict=True))

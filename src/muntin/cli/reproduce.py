@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from muntin.core.optional import require_matplotlib
 from muntin.research import Setting, chosen, reproduce
-from muntin.research.harness import Clock, Record, tally
+from muntin.research.harness import Clock, tally
 from muntin.research.plots import draw
 from muntin.research.registry import on_a_clock
 
@@ -33,7 +36,8 @@ def run_entries(
     records = reproduce(entries, Setting(smoke, shared_folder(), clock), lambda r: say(r.line))
     say(tally(records))
     if json_file is not None:
-        json_file.write_text(json.dumps([_plain(r) for r in records], indent=2) + "\n", encoding="utf-8")
+        text = json.dumps([asdict(r) for r in records], indent=2, default=_plain)
+        json_file.write_text(text + "\n", encoding="utf-8")
     if plots is not None:
         draw(records, plots)
     return all(r.verdict != "FAIL" for r in records)
@@ -45,5 +49,8 @@ def shared_folder() -> Path | None:
     return found if found.is_dir() else None
 
 
-def _plain(record: Record) -> dict[str, object]:
-    return asdict(record)
+def _plain(value: Any) -> object:
+    """A number or truth value of numpy's, as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"no JSON for {value!r}")

@@ -301,6 +301,47 @@ def _greatest(count, there, k):  # type: ignore[no-untyped-def]
     return out
 
 
+@nb.njit(cache=True)
+def _beats(n, c, least):  # type: ignore[no-untyped-def]
+    """Whether a value with code ``c`` that came ``n`` times goes before one with ``least`` (count, code)."""
+    return n > least[0] or (n == least[0] and c < least[1])
+
+
+@nb.njit(cache=True)
+def _keep(best, count, held, size, keep, least):  # type: ignore[no-untyped-def]
+    """Of the candidates ``best[:size]`` keep the greatest alone, the last of which ``least`` is; how many they are."""
+    kept = _greatest(count, best[:size], keep)
+    for i in range(size):
+        held[best[i]] = False
+    least[0] = least[1] = -1
+    for i in range(len(kept)):
+        c = kept[i]
+        best[i], held[c] = c, True
+        if least[0] < 0 or _beats(least[0], least[1], (count[c], c)):
+            least[0], least[1] = count[c], c
+    if len(kept) < keep:
+        least[0] = least[1] = -1
+    return len(kept)
+
+
+@nb.njit(cache=True)
+def _note(code, low, high, count, best, held, size, keep, least):  # type: ignore[no-untyped-def]
+    """Take those of some rows' values for candidates that now go before the last of the greatest; (how many candidates
+    there are, how many were gone through to keep them few). What no row adds to stays behind."""
+    touched = 0
+    for i in range(low, high):
+        c = code[i]
+        if not held[c] and (least[0] < 0 or _beats(count[c], c, least)):
+            if size == len(best):
+                touched += size
+                size = _keep(best, count, held, size, keep, least)
+                if not _beats(count[c], c, least):
+                    continue
+            best[size], held[c] = c, True
+            size += 1
+    return size, touched
+
+
 @kernel(
     nb.types.Tuple((MI64, MI64, MI64, MI64, nb.int64))(I64, nb.int64, I64, I64, _I64x2, I64, I64),
     cache=True,
@@ -310,12 +351,19 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
     through): at most ``k`` values with the greatest counts of each span, in no order.
 
     Spans are visited as they stand, and what lies between one and the next is added or taken away; where ``fresh``,
-    counting begins anew. Cost: the rows between spans, and the values of each one.
+    counting begins anew. While rows are only added, the greatest are among few candidates: those before and the values
+    that rows were added to and that go before the last of them. Cost: the rows between spans, and of each span some
+    times ``k`` values, or all of its values where rows were taken away.
     """
     count, at, there = np.zeros(kinds, np.int64), np.full(kinds, -1, np.int64), np.empty(kinds, np.int64)
     extra = np.zeros(kinds if len(more) else 0, np.int64)
     starts = np.zeros(len(spans) + 1, np.int64)
     codes, counts, extras = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+    keep = 1
+    for a in range(len(spans)):
+        keep = max(keep, min(k[a], kinds))
+    best, held = np.empty(2 * keep + 16, np.int64), np.zeros(kinds, np.bool_)
+    least, size = np.full(2, -1, np.int64), 0
     low = high = used = filled = 0
     touched = 0
     for a in range(len(spans)):
@@ -323,22 +371,38 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
         if fresh[a] or start >= high or end <= low:
             for i in range(used):
                 c = there[i]
-                count[c], at[c] = 0, -1
+                count[c], at[c], held[c] = 0, -1, False
                 if len(extra):
                     extra[c] = 0
-            used, low, high = 0, start, start
+            used, low, high, size = 0, start, start, 0
+            least[:] = -1
         touched += max(end - high, 0) + max(low - start, 0) + max(start - low, 0) + max(high - end, 0)
         used = _move(code, weight, high, end, 1, count, extra, more, there, at, used)
         used = _move(code, weight, start, low, 1, count, extra, more, there, at, used)
         used = _move(code, weight, low, start, -1, count, extra, more, there, at, used)
         used = _move(code, weight, end, high, -1, count, extra, more, there, at, used)
+        if start > low or end < high:
+            for i in range(size):
+                held[best[i]] = False
+            touched += used
+            kept = _greatest(count, there[:used], keep)
+            size = len(kept)
+            best[:size] = kept
+            for i in range(size):
+                held[kept[i]] = True
+            size = _keep(best, count, held, size, keep, least)
+        else:
+            size, more_touched = _note(code, high, end, count, best, held, size, keep, least)
+            touched += more_touched
+            size, more_touched = _note(code, start, low, count, best, held, size, keep, least)
+            touched += more_touched
         low, high = start, end
-        touched += used
-        best = _greatest(count, there[:used], k[a])
-        while filled + len(best) > len(codes):
+        touched += size
+        found = _greatest(count, best[:size], k[a])
+        while filled + len(found) > len(codes):
             codes, counts = np.append(codes, codes), np.append(counts, counts)
             extras = np.append(extras, extras)
-        for c in best:
+        for c in found:
             codes[filled], counts[filled] = c, count[c]
             extras[filled] = extra[c] if len(extra) else 0
             filled += 1
