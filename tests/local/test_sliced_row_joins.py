@@ -8,14 +8,18 @@ from random import Random
 import pyarrow as pa
 import pytest
 from stored import Stored
+from test_history import continued, relation, snapshot, undisturbed
 from test_shared_row_joins import BY, PAIRS, answers, bound, draw_group
-from test_shared_window_joins import SCHEMA, draw_batches, in_order
+from test_shared_window_joins import SCHEMA, asking, draw_batches, in_order
 from test_sliced_joins import draw_waiting, sliced_joins
 
 import muntin.engine.substeps as substeps
+from muntin.dataflow.durable import from_json, take_up, to_json
+from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.sharing.slices import last_slices
 from muntin.engine.meter import Meter
+from muntin.local.history import fill
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.joins.slices import DONE
 from muntin.scheduling.policies import POLICIES
@@ -74,6 +78,8 @@ def test_small_windows_are_served_first_and_nothing_is_looked_at_twice(by: str) 
     whole, pipeline = (LocalPipeline(plans, 1, m) for m in meters)
     ((join, slices),) = sliced_joins(pipeline.graph)
     assert slices.ends == (3, 60) and last_slices(pipeline.graph, join) == {0: 0, 1: 1}
+    text = explain_graph("text", pipeline.graph, ["narrow", "wide"])
+    assert "in 2 slices (swf)" in text and "one join in place of 2, for narrow, wide" in text
     results: list[list[list[pa.Table]]] = [[], []]
     looked = [0, 0]
     for number, batch in enumerate(batches):
@@ -95,3 +101,32 @@ def test_small_windows_are_served_first_and_nothing_is_looked_at_twice(by: str) 
         tables = [pa.concat_tables([step[number] for step in found]) for found in results]
         assert in_order(tables[0]) == in_order(tables[1]) and len(tables[1]) > 50
         assert in_order(tables[1]) == sorted(answers(LocalPipeline(plan_query(query)), batches)[0], key=repr)
+
+
+def test_new_queries_go_on_from_what_a_join_has_numbered_whose_slices_are_behind() -> None:
+    """The wide query still waits when they come: it answers all of it in the next batch, and they what they would have,
+    had they always been there."""
+    text = {w: PAIRS.format(by="", a=w, b=w) for w in (2, 7, 9, 12)}
+    first, second = (asking({f"q{w}": text[w] for w in own}) for own in ((2, 12), (7, 9)))
+    batches, cut = draw_batches(Random("x"), SCHEMA, 10, 8), 5
+    begun = take_up(None, first, 0, "1", schedule="swf")
+    old = LocalPipeline(list(begun.plans.values()), 2)
+    given = [old.push_all(b, deferred=[1] if n > 1 else []) for n, b in enumerate(batches[:cut])]
+    ((join, _),) = sliced_joins(old.graph)
+    done = old.states[0][join].heads[DONE]
+    assert done[0] > done[1]
+    stored = from_json(to_json(begun.durable))
+    taken = take_up(stored, {**first, **second}, cut, "1", "refill", schedule="swf")
+    found = fill(taken, second | first, stored, lambda ids: snapshot(old, cut - 1), 2)
+    new = continued(old, found, cut)
+    at = max([*found.watermarks.values(), *new.clocks[0].heads["watermarks"].values()])
+    results = [*(new.push_all(b) for b in batches[cut:]), new.finish_all()]
+    for n, (name, query) in enumerate((first | second).items()):
+        expected = undisturbed(query, {}, batches)
+        if name in first:
+            tables = [pa.concat_tables([r[n] for r in own]) for own in (given, results)]
+            assert in_order(pa.concat_tables(tables)) == in_order(pa.concat_tables(expected))
+        else:
+            assert "its windows are full" in found.taken.notes[name]
+            tables = [r[n] for r in results]
+            assert {at: {}, **relation(tables, at)} == {at: {}, **relation(expected, at)} and len(tables[0]) > 3
