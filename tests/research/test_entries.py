@@ -48,7 +48,7 @@ SHORT_ALONE = {"J19", "T29"}
 """Entries of which a claim does not hold in the small form, and does in the full one."""
 
 DIFFER = SHORT_ALONE | {
-    *(f"T{n}" for n in (4, 6, 26, 27, 28, 36, 37, 38, 42, 51, 52, 56, 60, 61, 65, 66, 67)),
+    *(f"T{n}" for n in (4, 6, 26, 27, 28, 36, 37, 38, 42, 51, 52, 56, 60, 61, 65, 67)),
     *(f"G{n}" for n in (4, 7, 11, 12, 13, 15, 16)),
     *(f"J{n}" for n in (1, 6, 9, 14, 15, 17)),
     *("A12", "H8", "H9", "H10"),

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.periodic.load import LOW
-from muntin.research.periodic.study import Table, documents, figures, ordered, plot, reason, table, words
+from muntin.research.periodic.study import Table, documents, figures, ordered, plot, slower, table, words
 
 ORDER = ("No-S", "CS", "HS", "H-LS", "H-LP")
 
@@ -46,7 +46,7 @@ def judge(found: Table, why: str = "") -> tuple[Check, ...]:
 def run(setting: Setting) -> Outcome:
     """The low rate."""
     found = table(setting, LOW)
-    why = reason(setting, LOW, "HS", "CS", "throughput")
+    why = slower(setting)
     notes = (documents(setting, LOW, "throughput"),)
     plots = (plot(found, "throughput", "runs a second"),)
     return Outcome(judge(found, why), notes, plots, figures(found, setting, LOW))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.periodic.load import LOW
-from muntin.research.periodic.study import Table, documents, figures, ordered, plot, reason, table, words
+from muntin.research.periodic.study import Table, documents, figures, ordered, plot, slower, table, words
 
 ORDER = ("H-LP", "H-LS", "HS", "CS", "No-S")
 
@@ -35,8 +35,8 @@ def run(setting: Setting) -> Outcome:
         "AS has eight tasks, so a query waits for one round through them at most, which takes "
         f"{max(found) / row['AS'].throughput:.1f} s on this machine"
     )
-    why = reason(setting, LOW, "HS", "CS", "latency")
-    notes = (documents(setting, LOW, "latency"),)
+    why = slower(setting)
+    notes = documents(setting, LOW, "latency"), why
     plots = (plot(found, "latency", "updates late"),)
     return Outcome(judge(found, why, early), notes, plots, figures(found, setting, LOW))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.periodic.load import HIGH, LOW
-from muntin.research.periodic.study import SIZES, Table, base, dearer, documents, figures, plot, reason, table, words
+from muntin.research.periodic.study import SIZES, Table, base, dearer, documents, figures, plot, table, words
 
 
 def rank(found: Table, policy: str) -> int:
@@ -18,15 +18,15 @@ def rank(found: Table, policy: str) -> int:
     return 1 + sum(f.throughput > row[policy].throughput for f in row.values())
 
 
-def judge(low: Table, high: Table, why: str = "", together: str = "") -> tuple[Check, ...]:
+def judge(low: Table, high: Table, together: str = "") -> tuple[Check, ...]:
     """H-LP against HS and all others, and where AS stands."""
     row = high[max(high)]
     gain = row["H-LP"].throughput / row["HS"].throughput
     lowest = min(row, key=lambda p: row[p].latency)
     places = rank(low, "AS"), rank(high, "AS")
     return (
-        Check("H-LP/HS >= 1.4 at 240 queries (stated: more than 2)", f"H-LP/HS {gain:.2f}", gain >= 1.4, why),
-        Check("H-LP has the lowest latency", words(row, "latency"), lowest == "H-LP", why),
+        Check("H-LP/HS >= 1.4 at 240 queries (stated: more than 2)", f"H-LP/HS {gain:.2f}", gain >= 1.4, together),
+        Check("H-LP has the lowest latency", words(row, "latency"), lowest == "H-LP", together),
         Check(
             "AS falls in rank by throughput against the low rate",
             f"AS from place {places[0]} to {places[1]}",
@@ -40,15 +40,14 @@ def run(setting: Setting) -> Outcome:
     """Both rates."""
     low, high = table(setting, LOW), table(setting, HIGH)
     plots = plot(high, "throughput", "runs a second"), plot(high, "latency", "updates late")
-    why = reason(setting, HIGH, "H-LP", "AS", "throughput")
     notes = documents(setting, HIGH, "throughput"), documents(setting, HIGH, "latency")
     load = replace(base(setting, HIGH), per_group=SIZES[-1])
     together = (
         f"a run of all {SIZES[-1]} queries of a group takes {dearer(load):.2f} times the work of the longest alone, by "
-        f"the document's cost {dearer(replace(load, by='document')):.2f} times, so running all whenever one is due "
-        f"still gains the most"
+        f"the document's cost {dearer(replace(load, by='document')):.2f} times, so eight tasks of a whole group each, "
+        f"run whenever one of its queries is due, get the most done and are hardly late"
     )
-    return Outcome(judge(low, high, why, together), notes, plots, figures(high, setting, HIGH))
+    return Outcome(judge(low, high, together), notes, plots, figures(high, setting, HIGH))
 
 
 ENTRY = Entry(

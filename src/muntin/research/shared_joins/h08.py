@@ -15,8 +15,8 @@ from muntin.research.shared_joins.workload import TABLE_1, Access
 
 LOAD = 0.5
 
-LOADS = (0.4, 0.5, 0.6, 0.7)
-"""Loads at which the order is looked at, too."""
+LOADS = (0.3, 0.4, 0.5, 0.6, 0.7)
+"""Loads at which the order of SWF and LWO is looked at, too."""
 
 Means = dict[str, dict[str, float]]
 """Distribution -> policy -> seconds."""
