@@ -53,7 +53,7 @@ ONE = "FROM flights [NOW]"
         (f"SELECT DATE_FORMAT(ts, 'yyyy-ww') AS x {ONE}", "DATE_FORMAT", "there is no ww in the formats"),
         (f"SELECT DATE_FORMAT(ts, 'HH [mm]') AS x {ONE}", "DATE_FORMAT", "[ in the format"),
         (f"SELECT DATE_FORMAT(ts, 'HH ''x') AS x {ONE}", "DATE_FORMAT", "not closed"),
-        (f"SELECT TO_CHAR(ts, 'YYYY') AS x {ONE}", "TO_CHAR", "DATE_FORMAT(t, 'yyyy-MM-dd HH:mm')"),
+        (f"SELECT TO_CHAR(ts, 'YYYY') AS x {ONE}", "TO_CHAR", "letters are yyyy, yy, y (year)"),
         (f"SELECT COUNT((origin, carrier)) AS x {ONE}", "COUNT", "COUNT(DISTINCT a, b)"),
         (f"SELECT COUNT(DISTINCT (origin, carrier)) AS x {ONE}", "COUNT", "COUNT(DISTINCT a, b)"),
         (f"SELECT COUNT(origin, carrier) AS x {ONE}", "COUNT", "FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)"),

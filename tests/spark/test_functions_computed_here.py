@@ -72,6 +72,11 @@ CHARACTERS = [
     "find_in_set(s, '1.9,abc,\u00e9,,yes')", "find_in_set('2024', t)", "find_in_set('a,b', 'a,b')",
 ]  # fmt: skip
 NUMBERS = [
+    *(f"try_to_number({v}, '{form}')"
+      for v in ("translate(s, '\u0661', 'x')", "concat(h, '.', a)", "format_number(n, 2)")
+      for form in ("999", "999D9", "S099", "9,999.99", "MI99999.9999", "$99PR", "9,999,999,999,999,999,999.00S")),
+    "to_number(format_number(m, 2), '9,999,999.99')", "to_char(ts, 'yyyy/MM HH')", "to_varchar(d, 'MMM d')",
+    "to_char(unhex(hex(s)), 'hex')", "to_char(encode(t, 'utf-8'), 'utf-8')", "to_char(unhex('C3'), 'base64')",
     "i >>> 3", "n >>> h >> 1", "i | h & 12", "h ^ 5 & i | 2", "i & 6 << 1 + a % 2Y", "i | n ^ 3 & h", "a >>> 2 < 5",
     "shiftleft(i, 3)", "shiftleft(n, i)", "i << h", "n >> 2", "a << 1", "shiftright(n, a)", "shiftright(i, -1)",
     "shiftrightunsigned(n, 3)", "shiftrightunsigned(i, h)", "bit_count(i)", "bit_count(n)", "bit_count(a)",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from muntin.cql.coerce import coerce
 from muntin.cql.formats import MOST_DIGITS, FormatPiece, format_pieces
+from muntin.cql.number_formats import number_format
 from muntin.cql.operators import TypeClash, arithmetic, choose, compare, describe, text_of
 from muntin.cql.regexes import Regex, regex
 from muntin.cql.takes import double, number, plain_count, plain_text, string, whole
@@ -207,6 +208,18 @@ def _as(name: str, kind: pa.DataType) -> Builder:
     return build
 
 
+def _to_number(args: Sequence[Expr]) -> Expr:
+    text = plain_text("TO_NUMBER", args[1], "a plain format").upper()
+    made = number_format(text)
+    value = string("TO_NUMBER", args[0])
+    return Call("to_number", (value, Literal(text, _STRING)), pa.decimal128(made.precision, made.scale))
+
+
+def _try_to_number(args: Sequence[Expr]) -> Expr:
+    e = _to_number(args)
+    return Call("try", (e,), e.type)
+
+
 TABLE: dict[str, tuple[int, int, Builder]] = {
     "initcap": (1, 1, _of_text("initcap")),
     "translate": (3, 3, _with_texts("translate", "plain characters")),
@@ -233,6 +246,8 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     **{name: (1, 1, _doubles(name)) for name in ("asinh", "acosh", "atanh", "cot", "sec", "csc")},
     "format_number": (2, 2, _format_number),
     **dict.fromkeys(("format_string", "printf"), (1, 1_000, _format_string)),
+    "to_number": (2, 2, _to_number),
+    "try_to_number": (2, 2, _try_to_number),
     "typeof": (1, 1, _typeof),
     **{name: (1, 1, _as(name, kind)) for name, kind in _CASTS},
 }

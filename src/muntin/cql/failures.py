@@ -20,6 +20,7 @@ _WHY = {
     "sequence": "the step leads away from the end, or there are more than 10,000,000 elements",
     "map_from_arrays": "there are not as many keys as values, or a key is NULL or comes twice",
     "map_from_entries": "a key is NULL or comes twice",
+    "to_number": "the text is not of the format",
     "str_to_map": "a key comes twice",
     "array_insert": "the place is 0, or there would be more than 10,000,000 elements",
 }
@@ -28,7 +29,7 @@ _WHY |= {
     **dict.fromkeys(("make_date", "make_timestamp"), "there is no such time"),
 }
 _LENIENT = {"parse_time": "try_to_timestamp", "make_timestamp": "try_make_timestamp", "url_decode": "try_url_decode",
-            "parse_url": "try_parse_url"}  # fmt: skip
+            "parse_url": "try_parse_url", "to_number": "try_to_number"}  # fmt: skip
 
 
 def subject(call: Call) -> str:

@@ -79,9 +79,6 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("string_agg", "group_concat", "listagg"), _TEXT),
     "mode": f"write FREQUENT(x, 1).items[0].item, the most frequent value, or {_OWN}",
     **dict.fromkeys(("skewness", "kurtosis", "product"), _OWN),
-    **dict.fromkeys(
-        ("to_char", "to_varchar"), "write DATE_FORMAT(t, 'yyyy-MM-dd HH:mm') of a time, CAST(x AS STRING) of a number"
-    ),
 }  # fmt: skip
 
 _CLAUSES: Mapping[tuple[str, str], str] = {

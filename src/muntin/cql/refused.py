@@ -81,7 +81,6 @@ _REASONS: Mapping[str, str] = {
         "a STRING is always UTF-8 here; DECODE checks bytes"
     ),
     "collate collation": "texts compare by their bytes: write LOWER(s) on both sides",
-    "to_number try_to_number": "write CAST(REPLACE(s, ',', '') AS DECIMAL(10, 2))",
     "to_binary try_to_binary": "write UNHEX(s), UNBASE64(s) or ENCODE(s, 'UTF-8')",
     "sentences quote jaro_winkler_similarity to_base32 from_base32": _OWN,
 }

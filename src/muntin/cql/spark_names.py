@@ -334,6 +334,23 @@ def _named(name: str, letters: str) -> Builder:
     return lambda args: date_format(time_of(args[0], name), letters)
 
 
+def _to_char(args: Sequence[Expr]) -> Expr:
+    """to_char(t, format) of a time; to_char(bytes, 'hex')."""
+    e, form = args[0], plain_text("TO_CHAR", args[1], "a plain format")
+    if family(e.type) == "number":
+        raise TypeClash(
+            "TO_CHAR takes times and BINARY here: write FORMAT_NUMBER(x, 2), FORMAT_STRING('%8.2f', x) or CAST(x AS "
+            "STRING) for a number"
+        )
+    if family(e.type) == "binary":
+        if form.lower() not in ("base64", "hex", "utf-8"):
+            raise TypeClash(f"TO_CHAR of BINARY takes 'base64', 'hex' or 'utf-8', not {form!r}")
+        name = "decode" if form.lower() == "utf-8" else form.lower()
+        _, _, build = encodings.TABLE[name]
+        return build([e, Literal("UTF-8", _STRING)] if name == "decode" else [e])
+    return date_format(time_of(e, "to_char"), form)
+
+
 TABLE: dict[str, tuple[int, int, Builder]] = {
     "ln": (1, 1, _of_doubles("ln")), "exp": (1, 1, _of_doubles("exp")), "log10": (1, 1, _of_doubles("log10")),
     "log": (1, 2, _log), "log2": (1, 1, _log2), "sin": (1, 1, _of_doubles("sin")), "cos": (1, 1, _of_doubles("cos")),
@@ -371,6 +388,7 @@ TABLE: dict[str, tuple[int, int, Builder]] = {
     "timestamp_micros": (1, 1, _from_epoch("TIMESTAMP_MICROS", 1)), "from_unixtime": (1, 2, _shown_time),
     "last_day": (1, 1, _last_day), "trunc": (2, 2, _trunc),
     "add_months": (2, 2, _months_later), "weekday": (1, 1, _weekday), "dayname": (1, 1, _named("dayname", "EEE")),
+    **dict.fromkeys(("to_char", "to_varchar"), (2, 2, _to_char)),
     "monthname": (1, 1, _named("monthname", "MMM")),
 }  # fmt: skip
 

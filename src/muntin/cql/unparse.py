@@ -23,7 +23,7 @@ _INFIX = {
 _PARTS = ("field", "element", "map_keys", "map_values")
 _TRYING = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply", "div": "try_divide", "mod": "try_mod",
            "url_decode": "try_url_decode", "parse_url": "try_parse_url", "parse_time": "try_to_timestamp",
-           "make_timestamp": "try_make_timestamp_ntz"}  # fmt: skip
+           "make_timestamp": "try_make_timestamp_ntz", "to_number": "try_to_number"}  # fmt: skip
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 

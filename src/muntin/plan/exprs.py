@@ -30,6 +30,8 @@ OURS: frozenset[str] = frozenset(
     + ["regexp_count", "regexp_substr", "regexp_instr", "regexp_extract_all"]
     # numbers as texts: format_number(x, digits) with commas; format_string(format, x, ...), NULL too
     + ["format_number", "format_string"]
+    # to_number(s, format in capitals)
+    + ["to_number"]
     # bits: shifts take the lowest bits of their second argument; bit_get(x, place)
     + ["shiftleft", "shiftright", "shiftrightunsigned", "bit_count", "bit_get"]
     # numbers: bround rounds half to even; width_bucket(x, low, high, n)

@@ -22,7 +22,7 @@ from left to right until one is."""
 
 _PARTIAL = frozenset(
     ["parse_url", "url_decode", "unbase64", "decode", "conv", "bit_get", "slice", "sequence", "map_from_arrays"]
-    + ["elt", "map_from_entries", "str_to_map", "array_insert"]
+    + ["elt", "map_from_entries", "str_to_map", "array_insert", "to_number"]
     + ["parse_time", "make_date", "make_timestamp"]
 )
 """Functions that have no value for some arguments, whatever their types."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+from muntin.reference.number_texts import to_number
 from muntin.reference.spark_names import pattern_of, signed
 from muntin.reference.values import Failed, is_nan
 
@@ -171,6 +172,7 @@ def _width_bucket(_: Any, x: float, low: float, high: float, n: int) -> int | No
 
 
 CHARACTERS: dict[str, Callable[..., Any]] = {
+    "to_number": to_number,
     "initcap": lambda _, s: " ".join(map(_titled, s.split(" "))),
     "translate": _translate,
     "substring_index": _substring_index,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.cql.formats import FormatPiece, format_pieces
+from muntin.cql.number_formats import number_format
 from muntin.cql.regexes import python_of
 from muntin.kernels.text_distances import levenshtein, soundex
 from muntin.scalars.buffers import (
@@ -248,7 +249,19 @@ def _zeros_before(text: pa.Array, width: int) -> pa.Array:
     return pc.if_else(pc.match_substring_regex(body, "^[NI]"), text, padded)
 
 
+def _to_number(args: Sequence[Value], kind: pa.DataType) -> Value:
+    """The number that a text of the format is; NULL for others."""
+    text = text_column(args[0])
+    form = number_format(constant(args[1]) or "9")
+    fits = pc.and_(pc.match_substring_regex(text, form.pattern), pc.match_substring_regex(text, "[0-9]"))
+    digits = pc.utf8_rtrim(pc.replace_substring_regex(text, pattern="[^0-9.]", replacement=""), characters=".")
+    plain = pc.binary_join_element_wise("0", digits, "")
+    value = pc.cast(pc.if_else(fits, plain, pa.scalar(None, pa.string())), kind)
+    return pc.if_else(pc.match_substring_regex(text, "[-<]"), pc.negate(value), value)
+
+
 TABLE: Mapping[str, Function] = {
+    "to_number": _to_number,
     "initcap": _initcap,
     "translate": _translate,
     "mask": _mask,
