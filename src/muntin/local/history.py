@@ -33,8 +33,10 @@ from muntin.local.row_history import Opening, Unmarked, begin, rows_of
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.context import Context
 from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.materialize import Materialize
 from muntin.operators.operator import Described, Operator, Show
+from muntin.operators.reader import Reader
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.windows import Range, Unbounded, own_ticks
@@ -303,6 +305,8 @@ class _Filling:
     def _begun(self, vertex: Vertex, first: int) -> Vertex:
         """The vertex such that no row enters a window before ``first``, nor a new operator before W."""
         op = vertex.op
+        if isinstance(op, CountedJoin):
+            op = op.read_in({v.op.window for v in self.plan.vertices if isinstance(v.op, Reader)})
         if isinstance(op, NUMBERING):
             return replace(vertex, op=Opening(op, first, self.watermark))
         if isinstance(op, TimeWindow):

@@ -104,12 +104,11 @@ def running_joins(plans: Sequence[QueryPlan]) -> dict[str, RunningRowJoin]:
                 found[v.id] = join
             if isinstance(v.op, Reader):
                 read.setdefault(plan.vertices[v.inputs[0].vertex].id, set()).add(v.op.window)
-    return {id: replace(j, windows=_read(j.windows, read.get(id, set()))) for id, j in found.items()}
+    return {id: replace(j, windows=_read(j.op, read.get(id, set()))) for id, j in found.items()}
 
 
-def _read(windows: Sequence[Counts], places: set[int]) -> tuple[Counts, ...]:
-    last = max(places, default=-1)
-    return tuple(w if i in places else NOBODY for i, w in enumerate(windows[: last + 1]))
+def _read(op: CountedJoin, places: set[int]) -> tuple[Counts, ...]:
+    return op.read_in(places).windows[: max(places, default=-1) + 1]
 
 
 def _running(plan: QueryPlan, number: int) -> RunningRowJoin | None:

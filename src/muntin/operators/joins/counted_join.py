@@ -16,7 +16,7 @@ it pushes out, and its own results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,6 +66,10 @@ class CountedJoin(Described):
         """The join whatever windows are read of it: what it keeps is for the largest of them. (Slices end where windows
         do.)"""
         return replace(self, windows=()) if self.slices is None else self
+
+    def read_in(self, places: Collection[int]) -> CountedJoin:
+        """The join where only the windows at these places are read."""
+        return replace(self, windows=tuple(w if n in places else NOBODY for n, w in enumerate(self.windows)))
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return counted_join(self, inputs, state, ctx)
