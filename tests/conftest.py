@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -25,6 +26,13 @@ def _jvm_options() -> str:
 
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", _jvm_options())
+gc.set_threshold(100_000, 20, 20)  # modules, plans, thousands of tests: many objects, few of them garbage
+
+
+def pytest_collection_finish() -> None:
+    """What is there when the tests begin stays to the end: collections need not go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
