@@ -78,7 +78,11 @@ def soak(where: Path, seconds: float) -> tuple[list[Sample], list[float], list[f
     return samples, [float(line["ms"]) for line in lines], [line["heap"] for line in lines if "heap" in line]
 
 
-@pytest.mark.parametrize("seconds", [12, pytest.param(900, marks=pytest.mark.soak)], ids=["short", "fifteen minutes"])
+@pytest.mark.parametrize(
+    "seconds",
+    [pytest.param(12, marks=pytest.mark.slow), pytest.param(900, marks=pytest.mark.soak)],
+    ids=["short", "fifteen minutes"],
+)
 def test_nothing_grows(tmp_path: Path, seconds: int) -> None:
     samples, times, heaps = soak(tmp_path, seconds)
     third = len(samples) // 3
