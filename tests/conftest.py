@@ -86,15 +86,14 @@ def command(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
 
 
 def _quick() -> dict[str, str]:
-    """Settings for streams of a few small batches. Spark compiles each expression, not each stage; its JVM looks at
-    files by itself, where it would start a process for each link, forty a batch, and for each checksum's permissions.
-    What starts a process of its own runs without them, as users do."""
+    """Settings for streams of a few small batches. Spark compiles each expression, not each stage; its JVM renames the
+    files of its logs by itself, where it would start a process for each link it looks at, thirty a batch. What starts a
+    process of its own runs without them, as users do."""
     import pyspark
 
     streaming = "org.apache.spark.sql.execution.streaming"
     place = streaming if pyspark.__version__.startswith("4.0.") else f"{streaming}.checkpointing"
     return {
         "spark.sql.codegen.wholeStage": "false",
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": f"{place}.FileSystemBasedCheckpointFileManager",
     }
