@@ -215,7 +215,7 @@ def test_windows_whose_common_panes_would_be_too_fine_stay_apart() -> None:
     windows = ("7200 SECONDS SLIDE 3600 SECONDS", "7 SECONDS SLIDE 1 SECOND", "3600 SECONDS SLIDE 1800 SECONDS")
     plans = plan_queries(bind(f"SELECT k, SUM(v) AS a FROM s [RANGE {w}] GROUP BY k", CATALOG) for w in windows)
     (note,) = shared_graph(plans).shared
-    assert note.plans == (0, 2) and "panes of 30 MINUTES" in note.saved
+    assert note.plans == (0, 2) and "panes of 30 minutes" in note.saved
 
 
 def test_explain_says_who_shares_what_and_what_that_spares() -> None:
