@@ -5,8 +5,10 @@ Over the drawn values of ``test_scalars_everywhere``. Spark is asked once, in UT
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -210,16 +212,30 @@ def test_all_of_them_are_drawn() -> None:
     assert OURS - drawn == json
 
 
+CALLED = re.compile(r"(\w+)\(")
+LATER = {"try_to_number", "try_to_timestamp"}
+"""Functions that fail before Spark 4.2 where they should be NULL."""
+
+
+def lacking(spark: Any) -> set[str]:
+    """The functions of the newest Spark that this one has not, or has with faults."""
+    listed = (Path(__file__).parents[2] / "tools" / "spark_functions.txt").read_text(encoding="utf-8").split()
+    known = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    return set(listed) - known | (LATER if spark.version < "4.2" else set())
+
+
 @pytest.mark.spark
 @blocks(1, THIRDS)
 def test_spark_answers_so_too(spark: Any, frame: Any, block: int) -> None:
     """For every third text; the long form has the others."""
     tried = Tried(spark)
+    absent = lacking(spark)
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
     problems: list[str] = []
     for family in FAMILIES.values():
-        asked = [(t, bound(t, "UTC")) for t in family[block::THIRDS] if t not in OTHERS_ANSWER]
+        texts = [t for t in family[block::THIRDS] if t not in OTHERS_ANSWER and not absent & set(CALLED.findall(t))]
+        asked = [(t, bound(t, "UTC")) for t in texts]
         table = frame.select("r", *(tried.of(t, f"c{i}") for i, (t, _) in enumerate(asked))).toArrow().sort_by("r")
         for i, (text, e) in enumerate(asked):
             column = table[f"c{i}"].combine_chunks()
@@ -251,7 +267,8 @@ def test_packers_and_levels_compute_them(spark: Any, feed: Callable[[str], Feed]
 
 
 def test_aggregates_of_pairs_and_tried_ones_are_spark_s(spark: Any) -> None:
-    names = list(ANSWERS)
+    """Before 4.2, Spark fails or has other answers where all x or all y are one."""
+    names = [n for n in ANSWERS if spark.version >= "4.2" or n in ("no pairs", "a line", "y is none", "without end")]
     rows = [(i, y, x) for i, n in enumerate(names) for y, x in ANSWERS[n][0]]
     kinds = {"i": pa.int32(), "y": pa.float64(), "x": pa.float64()}
     columns = zip(*rows, strict=True)
