@@ -116,6 +116,7 @@ def test_queries_come_and_go_while_rows_flow(
         goes_on()
         run.drop("news")
         run.add(query(SLIDE, "again"))
+        run.add(query(KEPT, "twin"))
         run.drop("counts")
         run.add(session.queries["counts"])
         goes_on()
@@ -137,17 +138,20 @@ def run_as_if_undisturbed(session: Session, run: Any, checkpoint: Path) -> None:
     """Counts and state go on from where they were before queries came and went."""
     found = run.metrics()
     assert (found.batch, found.batches, found.rows, found.late) == (FILES, FILES + 1, FILES * 60, 0), "counts go on"
-    assert set(found.queries) == {"kept", "seen", "again", "counts"} and session.queries["again"].run is run
+    assert set(found.queries) == {"kept", "seen", "again", "twin", "counts"} and session.queries["again"].run is run
     state = inspect(str(checkpoint))
     assert state.queries["counts"]["since"] == 0, "the rows that others keep since then"
     users = {q for v in state.vertices for q in v.queries}
-    assert users == {"kept", "seen", "again", "counts"}
+    assert users == {"kept", "seen", "again", "twin", "counts"}
 
 
 def nothing_lost_or_repeated(session: Session, source: Feed, out: Path, run: Any, ended: Any) -> None:
     """What each query wrote is what it answers alone, from where it came to where it went; ``ended``: the metrics of
     the one that was dropped."""
-    assert bag(written(out / "kept")) == bag(alone(session, source.table(), KEPT))
+    kept, twin = alone(session, source.table(), KEPT), written(out / "twin")
+    assert bag(written(out / "kept")) == bag(kept)
+    first = min(twin["ts"].to_pylist())
+    assert shown(twin, first) == shown(kept, first) and len(twin) < len(kept), "it shows what ran before, at its start"
     whole = alone(session, source.table(), SLIDE)
     assert bag(written(out / "slide")) == bag(until(whole, ended.watermark)) and ended.watermark > 20 * SECOND
     again = written(out / "again")

@@ -22,12 +22,14 @@ from muntin.dataflow.codec import CLASS, decode, encode
 from muntin.dataflow.explain.words import words_of
 from muntin.dataflow.fillable import why_not
 from muntin.dataflow.graph import QueryPlan, Vertex
+from muntin.dataflow.joining_in import joined_in
 from muntin.dataflow.lowering.query import lower
 from muntin.dataflow.sharing.joined_rows import joined_rows
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.slices import with_schedule
 from muntin.dataflow.sharing.value_costs import settled_by_cost
 from muntin.dataflow.sharing.windows import share_windows
+from muntin.operators.joining_in import JoiningIn
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.narrow import Narrow
 from muntin.operators.source import Source
@@ -225,6 +227,7 @@ def take_up(
         for name in plans.keys() - settled:
             if new := _new(plans[name], there):
                 notes[name] = _begun(new, plans[name], start, name in before.queries)
+            plans[name] = joined_in(plans[name], name, batch, there)
     notes = {n: notes[n] for n in plans if notes.get(n)}
     kept = [replace(plan, sharing=_forms(plan, before)) for plan in plans.values()]
     plans = dict(zip(plans, settled_by_cost(kept, known or Statistics()), strict=True))
@@ -282,8 +285,9 @@ def _going_on(
 
 
 def _shares(old: DurableQuery) -> bool:
-    """Whether a stored plan reads a join that it shares with others: it goes on so, whoever else still does."""
-    shared = {Narrow.__name__, CountedJoin.__name__}
+    """Whether a stored plan reads a join that it shares with others, or joined in what ran: it goes on so, whoever else
+    still does."""
+    shared = {Narrow.__name__, CountedJoin.__name__, JoiningIn.__name__}
     return any(v["op"][CLASS] in shared for v in old.plan["vertices"])
 
 

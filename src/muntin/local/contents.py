@@ -31,6 +31,7 @@ from muntin.operators.compute import Compute
 from muntin.operators.context import Context
 from muntin.operators.distinct import Distinct
 from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joining_in import JoiningIn
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.narrow import Narrow
@@ -53,6 +54,7 @@ from muntin.state.window_rows import valid_rows
 
 ANEW = (
     Compute, Merge, Net, Narrow, Repeat, TopRows, Distinct, WindowJoin, GraphJoin, Materialize, Reader, GroupAggregate,
+    JoiningIn,
 )  # fmt: skip
 """Operators whose answer at an instant is a function of the rows that are valid then."""
 
@@ -97,14 +99,19 @@ class Running:
         marks = [answered_before(held, i, self.graph.vertices[self.root(name)].streams) for i in self.vertices(name)]
         return min(marks)
 
+    def rows(self, name: str, held: Snapshot) -> tuple[Batch, int]:
+        """As ``answer``, in the columns of the query's last vertex and without signs that cancel."""
+        plan, at = self.plans[name], self.mark(name, held) - 1
+        instant = at if plan.ticks is None else last_tick(plan.ticks, at)
+        made = _Evaluation(self.graph, held, at, instant).of(self.root(name))
+        return made if made.sign is None else _left(made), instant
+
     def answer(self, name: str, held: Snapshot) -> tuple[pa.RecordBatch, int]:
         """What a query shows in a version of the state, in ``tables[name]``, and the instant that this is of: the last
         one that it answered. Raises NotHeld. Cost: what it shows, and the windows of joins above which nothing is kept.
         """
-        plan, at = self.plans[name], self.mark(name, held) - 1
-        instant = at if plan.ticks is None else last_tick(plan.ticks, at)
-        made = _Evaluation(self.graph, held, at, instant).of(self.root(name))
-        made = made if made.sign is None else _left(made)
+        plan = self.plans[name]
+        made, instant = self.rows(name, held)
         if plan.shows_op:
             made = Batch(made.columns, made.ts, made.exp, np.ones(len(made), np.int8))
         shown = result_rows(plan, made)

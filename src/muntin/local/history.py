@@ -29,10 +29,14 @@ from muntin.dataflow.row_history import NumberedInput, columns_needed, numbered_
 from muntin.engine.clocks import CLOCKS, Times
 from muntin.engine.deferral import BEHIND
 from muntin.engine.source import Arrived, ship
+from muntin.local.contents import NotHeld
+from muntin.local.joining_in import shown_before
+from muntin.local.marks import watermark_of
 from muntin.local.row_history import Opening, Unmarked, begin, rows_of
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.context import Context
 from muntin.operators.group_aggregate import GroupAggregate
+from muntin.operators.joining_in import JoiningIn
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.materialize import Materialize
 from muntin.operators.operator import Described, Operator, Show
@@ -76,6 +80,7 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
         return Filled(taken)
     known, kept = frozenset(before.vertices), Kept.of(before)
     numbered = [n for n in numbered_by(taken.plans.values()) if n.vertex in begun]
+    joined: dict[str, dict[str, ShardState]] = {}
     fillings: dict[str, _Filling] = {}
     why: dict[str, str] = {}
     for name, plan in taken.plans.items():
@@ -83,6 +88,9 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
         if not own & begun:
             continue
         try:
+            if isinstance(plan.vertices[plan.root].op, JoiningIn):
+                joined[name] = shown_before(name, plan, before, opens, shards)
+                continue
             if asked[name].bound.root.kind not in ("changes", "rstream"):
                 raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
             if holders := {taken.durable.vertices[v].inside for v in own & begun} - {""}:
@@ -97,7 +105,7 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
             filling = _Filling(plan, kept, opens, shards, shared, numbered)
             filling.cells()
             fillings[name] = filling
-        except NoHistory as e:
+        except (NoHistory, NotHeld) as e:
             why[name] = str(e)
     found = Filled(taken)
     for name in _begin_empty(taken.plans, fillings, why, begun):
@@ -108,8 +116,13 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
         elif name in why:
             note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {why[name]}"
             found = _noted(found, name, note)
+        elif name in joined:
+            ran = [before.vertices[v.id] for v in taken.plans[name].vertices if v.id in before.vertices]
+            since = since_of(max(ran, key=lambda v: v.since))
+            found = _with(found, name, joined[name], since, {})
         elif name in fillings:
-            found = _filled(found, name, fillings[name])
+            filling = fillings[name]
+            found = _with(found, name, *filling.cells(), {filling.domain: filling.watermark})
     return found
 
 
@@ -141,8 +154,9 @@ def _reading(found: Filled, name: str, batch: int) -> str:
     )
 
 
-def _filled(found: Filled, name: str, filling: _Filling) -> Filled:
-    cells, since = filling.cells()
+def _with(
+    found: Filled, name: str, cells: Mapping[str, ShardState], since: Since, watermarks: Mapping[str, int]
+) -> Filled:
     taken, ids = found.taken, {c.rpartition("/")[0] for c in cells}
     vertices = {
         i: replace(v, since=since.batch, at=since.at, watermark=since.watermark) if i in ids else v
@@ -153,7 +167,7 @@ def _filled(found: Filled, name: str, filling: _Filling) -> Filled:
     rows = f"with the rows that others keep since batch {since.batch}"
     note = f"{kind}: its windows are full from batch {first} on, {rows}"
     taken = replace(taken, durable=replace(taken.durable, vertices=vertices), notes={**taken.notes, name: note})
-    return Filled(taken, {**found.cells, **cells}, {**found.watermarks, filling.domain: filling.watermark})
+    return Filled(taken, {**found.cells, **cells}, {**found.watermarks, **watermarks})
 
 
 @dataclass(frozen=True)
@@ -321,18 +335,6 @@ class _Filling:
 def _by_time(vertex: Vertex) -> bool:
     """Whether it is a window of time on a stream, which has no numbered rows."""
     return isinstance(vertex.op, TimeWindow) and not isinstance(vertex.op.window, Unbounded)
-
-
-def watermark_of(clock: ShardState, streams: Sequence[str]) -> int:
-    """As ``engine.clocks.advance`` has left it, or would have for streams that nobody read together."""
-    marks: dict[str, int] = clock.heads.get("watermarks", {})
-    clocks = clock.heads.get("clocks", {})
-    name = "\n".join(streams)
-    if name in marks:
-        return marks[name]
-    if not all(s in clocks for s in streams):
-        return NEVER
-    return min(SourceClock(**clocks[s]).watermark() for s in streams)
 
 
 def rows_held(

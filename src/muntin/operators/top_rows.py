@@ -31,7 +31,7 @@ from muntin.plan.patterns import Pattern
 from muntin.scalars.evaluate import evaluate
 from muntin.state.keyed_table import KeyedTable
 from muntin.state.shard_state import ShardState
-from muntin.state.sorted_runs import Found, around, count_rows
+from muntin.state.sorted_runs import Found, around, count_rows, counted_rows
 
 _BITS = {"row_number": NUMBER, "rank": RANK, "dense_rank": DENSE}
 _COLUMNS = {"row_number": 2, "rank": 3, "dense_rank": 4}
@@ -53,6 +53,15 @@ class TopRows(Described):
 
     def step(self, inputs: Sequence[Batch], state: ShardState, ctx: Context) -> Batch:
         return top_rows(self, state, inputs[0], ctx)
+
+    def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
+        """The first of the rows that are there. Cost: all of these."""
+        rows, count = counted_rows(state, LIVE)
+        if rows is None:
+            return self.step([Batch.empty(inputs[0].columns.schema)], ShardState(), ctx)
+        kinds = np.repeat(np.arange(len(count)), count)
+        there = Batch(rows.take(pa.array(kinds)), np.full(len(kinds), ctx.low), forever(len(kinds)))
+        return self.step([there], ShardState(), ctx)
 
     def pattern(self, inputs: Sequence[Pattern]) -> Pattern:
         """Other rows coming and going decide."""

@@ -92,6 +92,15 @@ def count_rows(state: ShardState, structure: str, values: pa.RecordBatch, group:
     add_run(state, structure, _run(values, group, key, count), _merged)
 
 
+def counted_rows(state: ShardState, structure: str) -> tuple[pa.RecordBatch | None, Ints]:
+    """All rows of the multisets (None: there are none), and how often each is there. Cost: all of them."""
+    runs = [c.load() for c in state.list(structure)]
+    if not runs:
+        return None, np.empty(0, np.int64)
+    whole = _merged(runs, True)
+    return whole.drop_columns([GROUP, KEY, TOTAL]), np.diff(int64s(whole, TOTAL), prepend=0)
+
+
 def _run(values: pa.RecordBatch, group: Ints, key: Ints, count: Ints) -> pa.RecordBatch:
     order = np.lexsort([key, group])
     columns = [c.take(pa.array(order)) for c in values.columns]
