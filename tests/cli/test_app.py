@@ -30,7 +30,8 @@ def test_version() -> None:
 
 
 def test_a_shell_completes_commands_options_and_cases() -> None:
-    assert "complete -o default" in call("--show-completion", "bash")[1]
+    written = CliRunner().invoke(app, [], prog_name="muntin", env={"_MUNTIN_COMPLETE": "source_bash"}).stdout
+    assert "complete -o default" in written
     typed = {"muntin s": "state sql shell", "muntin sql --o": "--output", "muntin bench win": "window-"}
     for words, wanted in typed.items():
         asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "_MUNTIN_COMPLETE": "complete_bash"}

@@ -1,4 +1,5 @@
-"""The command with a JVM, as a shell user has it: in a process of its own."""
+"""The command on Spark: in this process over the session that tests share, and with a JVM of its own, as a shell user
+has it."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +27,7 @@ SRC = str(Path(muntin.__file__).parents[1])
 MUNTIN = [sys.executable, "-m", "muntin.cli.start"]
 ENV = {**os.environ, "PYTHONPATH": SRC, "SPARK_LOCAL_IP": "127.0.0.1"}
 SECOND = 1_000_000
+Command = Callable[..., tuple[int, str, str]]
 
 
 def events(path: Path, seconds: list[int]) -> None:
@@ -42,20 +45,18 @@ def events(path: Path, seconds: list[int]) -> None:
     scratch.rename(path)
 
 
-def test_sql_over_a_file(tmp_path: Path) -> None:
+def test_sql_over_a_file(command: Command, tmp_path: Path) -> None:
     """JSON of which the time is text, and once is none: that row is dropped, as is said."""
     times = [(1, "b"), (2, "a"), (None, "a"), (3, "b"), (4, "a"), (13, "b")]
     rows = [{"ts": t and f"1970-01-01T00:00:{t:02}Z", "k": k, "v": t or 9} for t, k in times]
     (tmp_path / "e.json").write_text("\n".join(map(json.dumps, rows)))
     text = "SELECT k, SUM(v) AS total FROM e [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
     arguments = ["sql", "-", "--stream", f"e={tmp_path / 'e.json'}:ts", "--format", "csv"]
-    on_spark = [*MUNTIN, *arguments, "--runtime", "spark", "--shards", "3"]
-    done = subprocess.run(on_spark, input=text, env=ENV, capture_output=True, text=True, timeout=300)
-    messages = [line for line in done.stderr.splitlines() if line.startswith("muntin: ")]
-    assert done.returncode == 0 and messages == [DROPPED], done.stderr
-    local = subprocess.run([*MUNTIN, *arguments], input=text, env=ENV, capture_output=True, text=True, timeout=300)
-    assert (local.returncode, local.stdout, local.stderr) == (0, done.stdout, f"{DROPPED}\n")
-    found = [(r["k"], r["total"], r["ts"][17:19]) for r in csv.DictReader(io.StringIO(done.stdout))]
+    status, out, err = command(*arguments, "--runtime", "spark", "--shards", "3", text=text)
+    messages = [line for line in err.splitlines() if line.startswith("muntin: ")]
+    assert status == 0 and messages == [DROPPED], err
+    assert command(*arguments, text=text) == (0, out, f"{DROPPED}\n")
+    found = [(r["k"], r["total"], r["ts"][17:19]) for r in csv.DictReader(io.StringIO(out))]
     assert found[:4] == [("a", "6", "05"), ("b", "4", "05"), ("a", "6", "10"), ("b", "4", "10")]
     assert found[4:] == [("b", "13", "15"), ("b", "13", "20")]
 
@@ -108,18 +109,17 @@ def results(out: Path) -> list[tuple[str, str, int]]:
     return sorted((row["ts"][17:19], row["k"], row["total"]) for row in lines)
 
 
-def test_run_resumes_and_stops_on_ctrl_c(tmp_path: Path) -> None:
+def test_run_resumes_and_stops_on_ctrl_c(command: Command, tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text(JOB)
-    job = [*MUNTIN, "run", str(tmp_path / "job.toml")]
     events(tmp_path / "in" / "0.parquet", [1, 2, 3, 4, 6])
-    first = subprocess.run([*job, "--once"], env=ENV, capture_output=True, text=True, timeout=300)
-    assert first.returncode == 0, first.stderr
+    status, _, said = command("run", str(tmp_path / "job.toml"), "--once")
+    assert status == 0, said
     assert results(tmp_path / "out") == [("05", "a", 6), ("05", "b", 4)]
 
     events(tmp_path / "in" / "1.parquet", [7, 12])
     shown = {**ENV, "MUNTIN_UI_TOKEN": "secret"}
-    command = [*job, "--ui", "--ui-port", "0"]
-    second = subprocess.Popen(command, env=shown, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    job = [*MUNTIN, "run", str(tmp_path / "job.toml"), "--ui", "--ui-port", "0"]
+    second = subprocess.Popen(job, env=shown, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert second.stderr is not None
         at = next(line.split()[-1] for line in second.stderr if line.startswith("muntin: console at"))
@@ -150,14 +150,13 @@ def test_finite_input_is_answered_to_its_end(tmp_path: Path) -> None:
     assert results(tmp_path / "out") == rows
 
 
-def test_a_query_that_fails_while_running_is_status_1(tmp_path: Path) -> None:
+def test_a_query_that_fails_while_running_is_status_1(command: Command, tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text(JOB.replace('ts = "ts"', 'ts = "ts"\non_bad_time = "fail"'))
     (tmp_path / "in").mkdir()
     bad = pa.table({"ts": pa.array([1, None], pa.timestamp("us", "UTC")), "k": ["a", "b"], "v": [1, 2]})
     pq.write_table(bad, tmp_path / "in" / "0.parquet")
-    job = [*MUNTIN, "run", str(tmp_path / "job.toml"), "--once"]
-    done = subprocess.run(job, env=ENV, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1
-    (message,) = [line for line in done.stderr.splitlines() if line.startswith("muntin: ")]
+    status, _, err = command("run", str(tmp_path / "job.toml"), "--once")
+    assert status == 1
+    (message,) = [line for line in err.splitlines() if line.startswith("muntin: ")]
     assert message.startswith("muntin: the pipeline failed: ") and "'e'" in message
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in err

@@ -174,7 +174,7 @@ def explained(*texts: str) -> str:
 def test_explain_says_what_is_sketched_and_what_is_exact() -> None:
     window = "FROM s [RANGE 1 HOUR SLIDE {m} MINUTES] GROUP BY k"
     alone = explained(f"SELECT k, APPROX_COUNT_DISTINCT(v) AS a {window.format(m=1)}")
-    assert "HyperLogLog sketches of v (4,096 registers)" in alone and "sketches of panes of 1 MINUTE instead" in alone
+    assert "HyperLogLog sketches of v (4,096 registers)" in alone and "sketches of panes of 1 minute instead" in alone
     both = explained(
         f"SELECT k, APPROX_COUNT_DISTINCT(v) AS a {window.format(m=1)}",
         f"SELECT k, APPROX_MEDIAN(x, 100) AS a, APPROX_TOP_K(name, 5, 50) AS b {window.format(m=5)}",

@@ -134,7 +134,11 @@ def alone(query: BoundQuery, batches: list[dict[str, pa.Table]], first: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("zone", "made"), [("Europe/Berlin", "SUM(v) AS a, MAX(v) AS b"), (None, "CORR(v, d) AS a, STDDEV(x) AS b")]
+    ("zone", "made"),
+    [
+        ("Europe/Berlin", "SUM(v) AS a, MAX(v) AS b"),
+        pytest.param(None, "CORR(v, d) AS a, STDDEV(x) AS b", marks=pytest.mark.slow),
+    ],
 )
 def test_hours_in_a_zone_and_sums_of_products_cost_less_together(zone: str | None, made: str) -> None:
     """Counted: partials that a synopsis goes through, and rows that operators of their own do."""

@@ -29,7 +29,7 @@ from muntin.state.shard_state import ShardState
 @pytest.mark.parametrize("most", [1, 4])
 def test_answers_do_not_depend_on_where_steps_are_cut(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(substeps, "MOST", most)
-    for seed in range(7_000 + most, 7_015 + most):
+    for seed in range(7_000 + most, 7_008 + most):
         check_plain(seed, size=2, cuts=1)
         check_wide(seed)
         check_wide(seed, draw_further_case)

@@ -51,7 +51,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("window", [1, 7, 40])
+@pytest.mark.parametrize("window", [7, *(pytest.param(w, marks=pytest.mark.slow) for w in (1, 40))])
 def test_engines_equal_a_naive_recomputation(case: str, window: int) -> None:
     query, expected, engines = CASES[case]
     links = 1 if case == "distinct" else 3 if "join" in case and "neg" in case else 2

@@ -57,8 +57,11 @@ DIFFER = SHORT_ALONE | {
 news. Which they are in the full form ``muntin reproduce`` says."""
 
 
-LONG = {"G4", "G11", "G16", "H10", "H11", "J15", "T4", "T6", "T16", "T17", "T20", "T21", "T35", "T37", "T65", "T67"}
-"""Entries whose short form takes some 10 s each."""
+LONG = {
+    "G1", "G2", "G4", "G11", "G16", "H10", "H11", "H12", "J15", "T4", "T6", "T16", "T17", "T20", "T21", "T28", "T35",
+    "T37", "T65", "T66", "T67",
+}
+"""Entries whose short form takes 5 s and more."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in known()])

@@ -9,15 +9,17 @@ from sqlglot import exp
 from muntin.aggregates.description import Aggregate
 from muntin.aggregates.registry import AGGREGATES as BUILT_IN
 from muntin.aggregates.user_defined import PREFIX, USER_DEFINED
+from muntin.cql.dialect import CqlParser
 from muntin.plan.catalog import AggregateFunction, Catalog
 
 AGGREGATES: dict[type[exp.Expr], Aggregate] = {}
 """By the node that sqlglot makes of a call."""
 _NAMED: dict[str, Aggregate] = {}
 """By the name of a call of which the parser makes no node."""
+_PARSED = {**CqlParser.FUNCTIONS, **CqlParser.FUNCTION_PARSERS}
 for _what in BUILT_IN:
     for _name in _what.names:
-        _kind = exp.FUNCTION_BY_NAME.get(_name.upper())
+        _kind = exp.FUNCTION_BY_NAME.get(_name.upper()) if _name.upper() in _PARSED else None
         _NAMED.setdefault(_name, _what)
         if _kind is not None:
             AGGREGATES.setdefault(_kind, _what)
