@@ -8,7 +8,6 @@ import re
 from random import Random
 
 import pyarrow as pa
-import pytest
 import test_local_matches_wide as local
 import test_wide_oracles_agree as oracles
 from draws import blocks
