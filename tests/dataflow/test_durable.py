@@ -29,6 +29,7 @@ from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp, from_jso
 from muntin.dataflow.lowering.query import lower
 from muntin.dataflow.planner import plan_as_written, plan_query
 from muntin.local.runtime import LocalPipeline
+from muntin.operators.joining_in import JoiningIn
 from muntin.optimizer import optimize
 from muntin.optimizer.rules import RULES
 from muntin.optimizer.statistics import Statistics
@@ -215,6 +216,8 @@ def test_a_new_query_begins_and_the_old_one_goes_on() -> None:
     assert {taken.since[i] for i in ids} == {0}
     renamed = take_up(before, {"other": first}, 3, "1")
     assert set(renamed.since.values()) == {0} and not renamed.notes, "state belongs to what is done, not to a name"
+    beside = take_up(before, {"one": first, "other": first}, 3, "1").plans["other"].vertices[-1].op
+    assert beside == JoiningIn("other", 3), "who comes beside it begins with what it has shown"
 
 
 def test_a_plan_of_an_unknown_kind_is_told() -> None:

@@ -55,7 +55,7 @@ CASES = {
 def test_engines_equal_a_naive_recomputation(case: str, window: int) -> None:
     query, expected, engines = CASES[case]
     links = 1 if case == "distinct" else 3 if "join" in case and "neg" in case else 2
-    trace = synthetic(150, links, sources=12)
+    trace = synthetic(90, links, sources=12)
     check = equal_naive(query, trace, window, engines, expected, len(trace))
     assert check.ok, check.measured
 

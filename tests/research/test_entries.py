@@ -58,10 +58,11 @@ news. Which they are in the full form ``muntin reproduce`` says."""
 
 
 LONG = {
-    "G1", "G2", "G4", "G11", "G16", "H10", "H11", "H12", "J15", "T4", "T6", "T16", "T17", "T20", "T21", "T28", "T35",
-    "T37", "T65", "T66", "T67",
+    "G1", "G2", "G3", "G4", "G7", "G11", "G13", "G16", "H8", "H9", "H10", "H11", "H12", "H15", "J15", "T4", "T6",
+    "T9", "T15", "T16", "T17", "T20", "T21", "T26", "T27", "T28", "T29", "T35", "T36", "T37", "T38", "T65", "T66",
+    "T67", "T68",
 }
-"""Entries whose short form takes 5 s and more."""
+"""Entries whose short form takes 2.5 s and more."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in known()])

@@ -6,6 +6,7 @@ from itertools import product
 from math import inf
 
 import numpy as np
+import pytest
 
 from muntin.research.harness import Check
 from muntin.research.harvest import (
@@ -59,6 +60,7 @@ def by_hand(load: Workload, parts: dict[int, list[list[int]]]) -> tuple[int, int
     return results, compared
 
 
+@pytest.mark.slow
 def test_the_simulation_joins_what_a_plain_loop_joins() -> None:
     load = Workload(15.0, (20.0, 20.0, 60.0), (0.0, 2.0, 4.0), seconds=14.0, span=6.0, parts=3, domain=200.0, eta=20.0)
     for counts in (((3, 3),) * 3, ((2, 1), (1, 3), (2, 2))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from multiway_reference import Combination, combinations, expected, inputs, orders
@@ -61,6 +62,7 @@ def span(known: Merged, rows: Combination) -> tuple[int, int]:
 
 @CASES
 @given(cases(True), st.integers(1, 12), st.sampled_from([1, 4]))
+@pytest.mark.slow
 def test_weak_inputs(case: tuple[tuple[int, ...], Merged, tuple[int, ...]], delta: int, parts: int) -> None:
     buckets, rows, order = case
     join, chosen = joined("WK", buckets, parts), by_origin(order)

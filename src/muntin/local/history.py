@@ -75,67 +75,88 @@ def fill(taken: TakenUp, asked: Mapping[str, Asked], before: DurablePlan | None,
     The notes of the others say why they begin with empty windows. Cost: the rows that are taken over, once.
     """
     batch = taken.durable.batch
-    begun = {i for i, since in taken.since.items() if since == batch}
+    begun = frozenset(i for i, since in taken.since.items() if since == batch)
     if before is None or not begun:
         return Filled(taken)
-    known, kept = frozenset(before.vertices), Kept.of(before)
     numbered = [n for n in numbered_by(taken.plans.values()) if n.vertex in begun]
-    joined: dict[str, dict[str, ShardState]] = {}
-    fillings: dict[str, _Filling] = {}
+    histories = _Histories(taken, before, begun, Kept.of(before), numbered, opens, shards)
+    given: dict[str, _Given | None] = {}
     why: dict[str, str] = {}
     for name, plan in taken.plans.items():
-        own = {v.id for v in plan.vertices if v.op.stateful}
-        if not own & begun:
+        if begun.isdisjoint(v.id for v in plan.vertices if v.op.stateful):
             continue
         try:
-            if isinstance(plan.vertices[plan.root].op, JoiningIn):
-                joined[name] = shown_before(name, plan, before, opens, shards)
-                continue
-            if asked[name].bound.root.kind not in ("changes", "rstream"):
-                raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
-            if holders := {taken.durable.vertices[v].inside for v in own & begun} - {""}:
-                if holders <= known:
-                    why[name] = ""
-                    continue
-                raise NoHistory("it reads a synopsis that begins with it")
-            reason = why_not(plan, known)
-            if reason is not None:
-                raise NoHistory(reason)
-            shared = {v: since_of(before.vertices[v]) for v in own & known}
-            filling = _Filling(plan, kept, opens, shards, shared, numbered)
-            filling.cells()
-            fillings[name] = filling
+            given[name] = histories.of(name, asked[name])
         except (NoHistory, NotHeld) as e:
             why[name] = str(e)
-    found = Filled(taken)
-    for name in _begin_empty(taken.plans, fillings, why, begun):
+    for name in _begin_empty(taken.plans, given, why, begun):
         why[name] = "a new query that begins with empty windows numbers the same rows"
+    found = Filled(taken)
     for name in taken.plans:
-        if why.get(name) == "":
-            found = _noted(found, name, _reading(found, name, batch))
-        elif name in why:
+        if name in why:
             note = f"{found.taken.notes.get(name, 'new')}; no history was taken up: {why[name]}"
             found = _noted(found, name, note)
-        elif name in joined:
-            ran = [before.vertices[v.id] for v in taken.plans[name].vertices if v.id in before.vertices]
-            since = since_of(max(ran, key=lambda v: v.since))
-            found = _with(found, name, joined[name], since, {})
-        elif name in fillings:
-            filling = fillings[name]
-            found = _with(found, name, *filling.cells(), {filling.domain: filling.watermark})
+        elif name in given:
+            cells = given[name]
+            found = _noted(found, name, _reading(found, name, batch)) if cells is None else _with(found, name, cells)
     return found
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What a query begins with: states by name of vertices that are new, since when they have rows, and by time domain
+    the watermark at which they begin."""
+
+    cells: Mapping[str, ShardState]
+    since: Since
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Histories:
+    """Where new queries find theirs. ``begun``: the vertices that are new; ``numbered``: the inputs of new windows of
+    rows, in any query."""
+
+    taken: TakenUp
+    before: DurablePlan
+    begun: frozenset[str]
+    kept: Kept
+    numbered: Sequence[NumberedInput]
+    opens: Open
+    shards: int
+
+    def of(self, name: str, asked: Asked) -> _Given | None:
+        """A query's; None where what is new in it is kept inside of what runs. Raises NoHistory or NotHeld."""
+        plan, ran = self.taken.plans[name], self.before.vertices
+        known = {v.id: since_of(ran[v.id]) for v in plan.vertices if v.op.stateful and v.id in ran}
+        if isinstance(plan.vertices[plan.root].op, JoiningIn):
+            cells = shown_before(name, plan, self.before, self.opens, self.shards)
+            return _Given(cells, max(known.values(), key=lambda since: since.batch))
+        if asked.bound.root.kind not in ("changes", "rstream"):
+            raise NoHistory("it shows what changes from instant to instant, not what its windows hold")
+        own = self.begun.intersection(v.id for v in plan.vertices)
+        if holders := {self.taken.durable.vertices[v].inside for v in own} - {""}:
+            if holders <= ran.keys():
+                return None
+            raise NoHistory("it reads a synopsis that begins with it")
+        reason = why_not(plan, frozenset(ran))
+        if reason is not None:
+            raise NoHistory(reason)
+        filling = _Filling(plan, self.kept, self.opens, self.shards, known, self.numbered)
+        return _Given(*filling.cells(), {filling.domain: filling.watermark})
+
+
 def _begin_empty(
-    plans: Mapping[str, QueryPlan], fillings: dict[str, _Filling], why: Mapping[str, str], begun: Collection[str]
+    plans: Mapping[str, QueryPlan], given: dict[str, _Given | None], why: Mapping[str, str], begun: Collection[str]
 ) -> list[str]:
-    """Take out of ``fillings`` who has a new window of rows with a query that cannot be filled: that would be asked to
+    """Take out of ``given`` who has a new window of rows with a query that cannot be filled: that would be asked to
     take back rows that it never got."""
-    empty = {v.id for name in why for v in plans[name].vertices if v.id in begun and isinstance(v.op, NUMBERING)}
+    unfilled = [*why, *(name for name, cells in given.items() if cells is None)]
+    empty = {v.id for n in unfilled for v in plans[n].vertices if v.id in begun and isinstance(v.op, NUMBERING)}
     left: list[str] = []
-    while gone := [n for n in fillings if empty & {v.id for v in plans[n].vertices}]:
+    while gone := [n for n, cells in given.items() if cells and empty & {v.id for v in plans[n].vertices}]:
         for name in gone:
-            del fillings[name]
+            del given[name]
             empty |= {v.id for v in plans[name].vertices if v.id in begun and isinstance(v.op, NUMBERING)}
         left += gone
     return left
@@ -154,10 +175,9 @@ def _reading(found: Filled, name: str, batch: int) -> str:
     )
 
 
-def _with(
-    found: Filled, name: str, cells: Mapping[str, ShardState], since: Since, watermarks: Mapping[str, int]
-) -> Filled:
-    taken, ids = found.taken, {c.rpartition("/")[0] for c in cells}
+def _with(found: Filled, name: str, given: _Given) -> Filled:
+    taken, since = found.taken, given.since
+    ids = {c.rpartition("/")[0] for c in given.cells}
     vertices = {
         i: replace(v, since=since.batch, at=since.at, watermark=since.watermark) if i in ids else v
         for i, v in taken.durable.vertices.items()
@@ -167,7 +187,7 @@ def _with(
     rows = f"with the rows that others keep since batch {since.batch}"
     note = f"{kind}: its windows are full from batch {first} on, {rows}"
     taken = replace(taken, durable=replace(taken.durable, vertices=vertices), notes={**taken.notes, name: note})
-    return Filled(taken, {**found.cells, **cells}, {**found.watermarks, **watermarks})
+    return Filled(taken, {**found.cells, **given.cells}, {**found.watermarks, **given.watermarks})
 
 
 @dataclass(frozen=True)
