@@ -122,6 +122,23 @@ def restarted(
     return found, [[r[names.index(n)] for r in results] for n in second], at
 
 
+def filled_in_turn(
+    first: dict[str, Asked], second: dict[str, Asked], third: dict[str, Asked], batches: list[Any]
+) -> tuple[list[pa.Table], int]:
+    """The results of ``third``, which is filled in batch 11 from ``second``, that of ``first`` in batch 8; and W."""
+    begun = take_up(None, first, 0, "1")
+    stored, pipeline = begun.durable, LocalPipeline(list(begun.plans.values()), 2)
+    for cut, low, queries in ((8, 0, second), (11, 8, second | third)):
+        for b in batches[low:cut]:
+            pipeline.push_all(b)
+        taken = take_up(stored, queries, cut, "1")
+        found = fill(taken, queries, stored, lambda ids, p=pipeline, c=cut: snapshot(p, c - 1), 2)  # type: ignore[misc]
+        assert found.cells and set(found.taken.since.values()) == {0}
+        pipeline, stored = continued(pipeline, found, cut), from_json(to_json(found.taken.durable))
+    at = max(pipeline.clocks[0].heads["watermarks"].values())
+    return [pipeline.push_all(b)[-1] for b in batches[11:]] + [pipeline.finish_all()[-1]], at
+
+
 def undisturbed(query: Asked, beside: Mapping[str, Asked], batches: list[Any]) -> list[pa.Table]:
     pipeline = LocalPipeline(list(take_up(None, {"q": query, **beside}, 0, "1").plans.values()))
     return [pipeline.push_all(b)[0] for b in batches] + [pipeline.finish_all()[0]]
@@ -220,17 +237,7 @@ def test_what_was_taken_over_can_be_taken_over_again() -> None:
     """Rows that came late to one query are of their own time for the next, also when the first to keep them is gone."""
     first, second = {"shown": asked(SHOWN)}, {"mid": asked(SHOWN.replace("40", "35"))}
     third, batches = {"new": asked(OVER_A[0].replace("40", "30"))}, data(5)
-    stored = take_up(None, first, 0, "1").durable
-    pipeline = LocalPipeline(list(take_up(None, first, 0, "1").plans.values()), 2)
-    for cut, low, queries in ((8, 0, second), (11, 8, second | third)):
-        for b in batches[low:cut]:
-            pipeline.push_all(b)
-        taken = take_up(stored, queries, cut, "1")
-        found = fill(taken, queries, stored, lambda ids, p=pipeline, c=cut: snapshot(p, c - 1), 2)  # type: ignore[misc]
-        assert found.cells and set(found.taken.since.values()) == {0}
-        pipeline, stored = continued(pipeline, found, cut), found.taken.durable
-    at = max(pipeline.clocks[0].heads["watermarks"].values())
-    tables = [pipeline.push_all(b)[-1] for b in batches[11:]] + [pipeline.finish_all()[-1]]
+    tables, at = filled_in_turn(first, second, third, batches)
     assert relation(tables, at) == relation(undisturbed(third["new"], first, batches), at) != {}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_history import SCHEMA, SECOND, continued, data, relation, restarted, snapshot, undisturbed
+from test_history import SCHEMA, SECOND, continued, data, filled_in_turn, relation, restarted, snapshot, undisturbed
 
 from muntin.core.time import FOREVER
 from muntin.core.watermark import SourceClock
@@ -131,17 +131,7 @@ def test_what_was_begun_so_serves_the_next_query_too() -> None:
     """Also when the first to number the rows is gone; of two queries that begin in different batches, each says so."""
     first, second = {"wide": asked(WIDE.format(by=BY))}, {"mid": asked(WIDE.format(by=BY).replace("14", "11"))}
     third, batches = {"new": asked("SELECT k, SUM(v) AS s FROM A [PARTITION BY k ROWS 9] GROUP BY k")}, data(5)
-    begun = take_up(None, first, 0, "1")
-    stored, pipeline = begun.durable, LocalPipeline(list(begun.plans.values()), 2)
-    for cut, low, queries in ((8, 0, second), (11, 8, second | third)):
-        for b in batches[low:cut]:
-            pipeline.push_all(b)
-        taken = take_up(stored, queries, cut, "1")
-        found = fill(taken, queries, stored, lambda ids, p=pipeline, c=cut: snapshot(p, c - 1), 2)  # type: ignore[misc]
-        assert found.cells and set(found.taken.since.values()) == {0}
-        pipeline, stored = continued(pipeline, found, cut), from_json(to_json(found.taken.durable))
-    at = max(pipeline.clocks[0].heads["watermarks"].values())
-    tables = [pipeline.push_all(b)[-1] for b in batches[11:]] + [pipeline.finish_all()[-1]]
+    tables, at = filled_in_turn(first, second, third, batches)
     same(tables, undisturbed(third["new"], {}, batches), at)
 
 

@@ -110,6 +110,20 @@ def draw_waiting(rng: Random, graph: Graph) -> list[int]:
     return sorted(waits)
 
 
+def run_waiting(pipeline: Stored, batches: Batches, rng: Random, path: Path) -> list[list[pa.Table]]:
+    """The results by step while queries wait at random: state goes through a store after every batch, and some steps
+    are killed and done again."""
+    store, parts = PaneStore.open(str(path), "q", 0), []
+    for number, batch in enumerate(batches):
+        wait = draw_waiting(rng, pipeline.graph)
+        if number and rng.random() < 0.3:
+            pipeline.push_all(batch, deferred=wait)
+            pipeline.restore(store.load(number - 1, list(pipeline.cells())))
+        parts.append(pipeline.push_all(batch, deferred=wait))
+        pipeline.restart(store, number, rng)
+    return [*parts, pipeline.finish_all()]
+
+
 @pytest.fixture
 def all_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joins of one signature come together whatever that costs."""
@@ -129,15 +143,7 @@ def test_queries_that_wait_answer_what_they_would_have(
     plans = plan_queries(queries, rng.choice([*POLICIES]))
     monkeypatch.setattr(substeps, "MOST", rng.choice((5, 60, 1 << 19)))
     together = Stored(plans, rng.choice((1, 2, 3)))
-    store, parts = PaneStore.open(str(tmp_path), "q", 0), []
-    for number, batch in enumerate(batches):
-        wait = draw_waiting(rng, together.graph)
-        if number and rng.random() < 0.3:
-            together.push_all(batch, deferred=wait)
-            together.restore(store.load(number - 1, list(together.cells())))
-        parts.append(together.push_all(batch, deferred=wait))
-        together.restart(store, number, rng)
-    parts.append(together.finish_all())
+    parts = run_waiting(together, batches, rng, tmp_path)
     monkeypatch.setattr(substeps, "MOST", 1 << 19)
     streams_in = {n: [r for b in batches for r in b[n].to_pylist()] for n in sorted(set(streams))}
     for query, plan, tables in zip(queries, plans, zip(*parts, strict=True), strict=True):

@@ -11,7 +11,7 @@ from stored import Stored
 from test_history import continued, relation, snapshot, undisturbed
 from test_shared_row_joins import BY, PAIRS, answers, bound, draw_group
 from test_shared_window_joins import SCHEMA, asking, draw_batches, in_order
-from test_sliced_joins import draw_waiting, sliced_joins
+from test_sliced_joins import run_waiting, sliced_joins
 
 import muntin.engine.substeps as substeps
 from muntin.dataflow.durable import from_json, take_up, to_json
@@ -23,7 +23,6 @@ from muntin.local.history import fill
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.joins.slices import DONE
 from muntin.scheduling.policies import POLICIES
-from muntin.state.pane_store import PaneStore
 
 
 @pytest.mark.parametrize("schedule", POLICIES)
@@ -38,15 +37,7 @@ def test_queries_that_wait_answer_what_they_would_have(
     alone = [answers(LocalPipeline(plan_query(q)), batches)[0] for q in queries]
     monkeypatch.setattr(substeps, "MOST", rng.choice((9, 60, 1 << 19)))
     together = Stored(plan_queries(queries, schedule), rng.choice((1, 3)))
-    store, parts = PaneStore.open(str(tmp_path), "q", 0), []
-    for number, batch in enumerate(batches):
-        wait = draw_waiting(rng, together.graph)
-        if number and rng.random() < 0.3:
-            together.push_all(batch, deferred=wait)
-            together.restore(store.load(number - 1, list(together.cells())))
-        parts.append(together.push_all(batch, deferred=wait))
-        together.restart(store, number, rng)
-    parts.append(together.finish_all())
+    parts = run_waiting(together, batches, rng, tmp_path)
     for query, expected, tables in zip(queries, alone, zip(*parts, strict=True), strict=True):
         found = pa.concat_tables(tables)
         times = found["ts"].cast(pa.int64()).to_pylist()
