@@ -3,13 +3,19 @@ from __future__ import annotations
 import io
 import os
 import signal
+import subprocess
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
 
 from muntin.cli import running
 from muntin.cli.ending import handled_by
+from muntin.cli.failures import describe
+from muntin.cli.wiring import close
 from muntin.core.errors import ConfigError, DataError
+from muntin.spark.failures import GONE
 
 
 class FakeRun:
@@ -66,6 +72,51 @@ def test_a_last_batch_that_fails_is_told() -> None:
     with running.stops() as asked:
         assert running.attend(run, asked, out, quiet=True) == 1
     assert out.getvalue().splitlines() == ["muntin: the pipeline failed: row 7 is bad"]
+
+
+def lost_by(exception: Exception) -> FakeRun:
+    """A pipeline without its JVM: stopping it raises."""
+    run = FakeRun(None, kill=signal.SIGTERM)
+
+    def stop() -> None:
+        raise exception
+
+    run.stop = stop  # type: ignore[method-assign]
+    return run
+
+
+def test_a_jvm_that_has_ended_before_the_stop_is_stopped() -> None:
+    out = io.StringIO()
+    with running.stops() as asked:
+        assert running.attend(lost_by(Py4JNetworkError("Answer from Java side is empty")), asked, out) == 143
+    assert out.getvalue().splitlines() == [running.CUT]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_no_connection_means_no_jvm_where_that_has_ended(ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sink of the user's may find no connection either."""
+    jvm = subprocess.Popen(["true"] if ended else ["sleep", "60"])
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=jvm))
+    out, refused = io.StringIO(), ConnectionRefusedError(111, "Connection refused")
+    try:
+        with running.stops() as asked:
+            assert running.attend(lost_by(refused), asked, out) == (143 if ended else 1)
+        assert (running.CUT in out.getvalue()) == ended
+        assert describe(refused) == (GONE if ended else "ConnectionRefusedError: [Errno 111] Connection refused")
+    finally:
+        jvm.kill()
+        jvm.wait()
+
+
+def test_spark_is_closed_once_its_jvm_has_ended() -> None:
+    def stop() -> None:
+        raise error
+
+    error: Exception = Py4JNetworkError("Answer from Java side is empty")
+    close(SimpleNamespace(stop=stop))
+    error = ValueError("no")
+    with pytest.raises(ValueError, match="no"):
+        close(SimpleNamespace(stop=stop))
 
 
 def test_what_nohup_ignores_stays_ignored() -> None:

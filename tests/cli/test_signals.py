@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,9 @@ def lives(pid: int) -> bool:
             runs, ["SIGHUP"], "muntin: stopped; the checkpoint has every finished batch", marks=pytest.mark.slow
         ),
         pytest.param(runs, ["SIGTERM", "SIGTERM"], "muntin: stopped", marks=pytest.mark.slow),
+        pytest.param(
+            runs, ["SIGTERM to all"], "muntin: stopped; the checkpoint has every finished batch", marks=pytest.mark.slow
+        ),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )
@@ -89,14 +93,17 @@ def test_a_signal_ends_everything(tmp_path: Path, moment: Moment, sent: list[str
             assert job.poll() is None, job.communicate()
             time.sleep(0.02)
         for name in sent:
+            name, to_all = name[:7], name.endswith("to all")  # as systemd and batch systems send it
             known += descendants(job.pid)
-            job.send_signal(getattr(signal, name))
+            for pid in reversed(known) if to_all else [job.pid]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, getattr(signal, name))
             time.sleep(0.2)
         out, err = job.communicate(timeout=60)
     finally:
         job.kill()
     assert not [p for p in known if lives(p)]
-    assert job.returncode == 128 + getattr(signal, sent[-1])
+    assert job.returncode == 128 + getattr(signal, sent[-1][:7])
     said = [line for line in err.splitlines() if line and "incubator modules" not in line]
     assert out == "" and len(said) == 1 and said[0].startswith(words), err
 
@@ -158,17 +165,42 @@ def test_nobody_else_takes_the_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.signal(signal.SIGINT, before) is before
 
 
-def test_a_child_may_ignore_the_terminal_s_interrupt() -> None:
-    """Ctrl-C reaches every process of the terminal's group: PySpark has the JVM ignore it, so that a batch can end."""
-    code = (
-        "import signal, subprocess, sys\n"
-        "from muntin.cli.ending import guarded\n"
-        "with guarded():\n"
-        "    ask = [sys.executable, '-c', 'import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)']\n"
-        "    ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "    print(subprocess.run(ask, preexec_fn=ignore, capture_output=True, text=True).stdout.strip())\n"
-        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "    print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout.split(), done.stderr) == (["True", "False"], "")
+CHILD = """
+import os, signal
+ignored = [signal.getsignal(n) is signal.SIG_IGN for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+print(*ignored, os.getsid(0) == os.getpid())
+"""
+PARENT = """
+import signal, subprocess, sys
+from muntin.cli.ending import guarded
+signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+with guarded():
+    ask = [sys.executable, "-c", sys.argv[1]]
+    ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # as PySpark has it
+    print(subprocess.run(ask, preexec_fn=ignore, capture_output=True, text=True).stdout.strip())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
+"""
+
+
+def test_what_stops_all_processes_of_the_command_leaves_the_jvm() -> None:
+    """Ctrl-C reaches every process of the terminal's group, SIGTERM of systemd each of the unit: a batch can end."""
+    done = subprocess.run([sys.executable, "-c", PARENT, CHILD], env=ENV, capture_output=True, text=True)
+    assert (done.stdout.splitlines(), done.stderr) == (["True True False True", "False"], "")
+
+
+IGNORING = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+SOON = """
+import subprocess, sys, time
+from muntin.cli.ending import end_children
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)
+child.stdout.readline()
+began = time.monotonic()
+end_children(grace=30)
+print(time.monotonic() - began < 20)
+"""
+
+
+def test_a_child_that_ignores_sigterm_ends_before_it_is_killed() -> None:
+    done = subprocess.run([sys.executable, "-c", SOON, IGNORING], env=ENV, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("True", "")

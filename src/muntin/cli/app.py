@@ -119,7 +119,7 @@ def run(
                 if finish and status == OK:
                     status = _to_the_end(session, checkpoint, asked, quiet)
         finally:
-            session.spark.stop()
+            wiring.close(session.spark)
         raise typer.Exit(status)
 
 
@@ -267,7 +267,7 @@ def _explain_spark(text: str, inputs: Inputs, bounds: str | None, form: PlanForm
         wiring.register(session, inputs, live=False)
         return session.sql(text, name="query", bounds=_bounds(bounds) if bounds else None).explain(form)
     finally:
-        session.spark.stop()
+        wiring.close(session.spark)
 
 
 def _bounds(text: str) -> Bounds:

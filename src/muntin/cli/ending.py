@@ -49,13 +49,15 @@ def guarded() -> Iterator[None]:
     """While a command runs: a signal ends it at once with its children, and so does its own end.
 
     PySpark puts a handler of its own in place for SIGINT, which talks to the JVM in the middle of another call; here
-    nobody changes handlers but by ``handled_by``.
+    nobody changes handlers but by ``handled_by``. The JVM leaves signals to this process (``_apart``).
     """
 
     owner = os.getpid()
 
     def set_others(number: int, handler: Any) -> Any:
-        if os.getpid() != owner:  # a child before it becomes the JVM, which leaves Ctrl-C to us
+        if os.getpid() != owner:
+            if number == signal.SIGINT and handler is signal.SIG_IGN:  # PySpark's child before it becomes the JVM
+                _apart()
             return _set(number, handler)
         return signal.getsignal(number) if number in SIGNALS else _set(number, handler)
 
@@ -73,6 +75,16 @@ def guarded() -> Iterator[None]:
         signal.signal = _set
 
 
+def _apart() -> None:
+    """Keep from this process the signals that are sent to all processes of a command, so that the batch under way can
+    end: those of a terminal go to its process group, SIGTERM of systemd (``KillMode=control-group``) and of batch
+    systems to every process there is. SIGHUP alone ends it then (``end_children``), under ``nohup`` as well."""
+    with suppress(PermissionError):  # a session of its own already
+        os.setsid()
+    _set(signal.SIGTERM, signal.SIG_IGN)
+    _set(signal.SIGHUP, signal.SIG_DFL)
+
+
 def end_now(number: int, words: str) -> NoReturn:
     """End this process and its children, with one line on standard error and the status that shells give a signal."""
     for other in SIGNALS:
@@ -88,17 +100,19 @@ def end_now(number: int, words: str) -> NoReturn:
 def end_children(grace: float = GRACE) -> None:
     """Terminate every descendant of this process; kill those that are still there after ``grace`` seconds."""
     found = descendants(os.getpid())
-    _send(found, signal.SIGTERM)
+    # The JVM, which leaves SIGTERM to us, comes first: it says much of workers that vanish while it goes on.
+    _send(found, signal.SIGHUP, signal.SIGTERM)
     deadline = time.monotonic() + grace
     while any(map(_runs, found)) and time.monotonic() < deadline:
         time.sleep(0.02)
     _send([p for each in [os.getpid(), *found] for p in [each, *descendants(each)] if p != os.getpid()], signal.SIGKILL)
 
 
-def _send(pids: Iterable[int], number: int) -> None:
+def _send(pids: Iterable[int], *numbers: int) -> None:
     for pid in dict.fromkeys(pids):
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+            for number in numbers:
+                os.kill(pid, number)
 
 
 def descendants(pid: int) -> list[int]:

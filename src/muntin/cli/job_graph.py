@@ -43,4 +43,4 @@ def _on_spark(job: Job, form: Form) -> str:
             session.sql(text, name=part.name, **wiring.options_of(part))
         return session.explain(form=form)
     finally:
-        session.spark.stop()
+        wiring.close(session.spark)

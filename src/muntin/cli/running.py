@@ -16,6 +16,9 @@ from muntin.core.errors import ConfigError
 
 STOPPED = "muntin: stopped; the checkpoint has every finished batch, and the next run goes on from there"
 
+CUT = "muntin: stopped, and Spark's JVM with it; the next run repeats the unfinished batch"
+"""For a stop that found no JVM: what stops the command may end that before it."""
+
 LOOK_EVERY = 0.5
 """Seconds between two looks at the metrics, and the most that a signal waits for."""
 
@@ -57,28 +60,49 @@ def serve(run: Any, host: str, port: int | None, out: TextIO) -> None:
 
 def attend(run: Any, asked: Stops, out: TextIO, quiet: bool = False) -> int:
     """Show progress until ``run`` (what ``session.start`` gives) ends or a stop is asked for; the exit status."""
-    with Progress(out, run.metrics) as progress:
-        ended, failure = False, None
-        while not ended and asked.number is None:
-            try:
-                ended = run.await_termination(LOOK_EVERY)
-            except Exception as e:
-                ended, failure = True, e
-            if not quiet:
-                progress.look()
+    failure = _watched(run, asked, out, quiet)
     if asked.number is not None and failure is None:
         if out.isatty():
             out.write("muntin: stopping when the batch under way is done\n")
-        run.stop()
-        failure = run.exception
-        if failure is None:
-            unanswered(asked)
-            with suppress(OSError):  # after SIGHUP there is no terminal
-                out.write(f"{STOPPED}\n")
-            return asked.status
+        failure = _ended_by(run)
+    if asked.number is not None and (failure is None or _lost_jvm(failure)):
+        unanswered(asked)
+        with suppress(OSError):  # after SIGHUP there is no terminal
+            out.write(f"{STOPPED if failure is None else CUT}\n")
+        return asked.status
     if failure is not None:
         if CONTEXT.debug:
             traceback.print_exception(failure)
         out.write(f"muntin: the pipeline failed: {describe(failure)}\n")
         return FAILED
     return OK
+
+
+def _watched(run: Any, asked: Stops, out: TextIO, quiet: bool) -> BaseException | None:
+    """Show progress until the run ends or a stop is asked for; what ended it."""
+    with Progress(out, run.metrics) as progress:
+        try:
+            while asked.number is None and not run.await_termination(LOOK_EVERY):
+                if not quiet:
+                    progress.look()
+            if not quiet:
+                progress.look()
+        except Exception as e:
+            return e
+    return None
+
+
+def _ended_by(run: Any) -> BaseException | None:
+    """Stop a run; what ended it, if not this."""
+    try:
+        run.stop()
+        found: BaseException | None = run.exception
+    except Exception as e:
+        return e
+    return found
+
+
+def _lost_jvm(failure: BaseException) -> bool:
+    from muntin.spark.failures import of_lost_jvm  # PySpark takes a while to load
+
+    return of_lost_jvm(failure)

@@ -80,5 +80,5 @@ def run_on_spark(asked: Asked) -> None:
         rows = first_in_order(query.to_df(), query.physical, asked.limit)
         lines = losses(query.metrics())
     finally:
-        session.spark.stop()
+        wiring.close(session.spark)
     deliver(rows, asked.form, asked.output, asked.limit, lines)

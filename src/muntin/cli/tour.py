@@ -11,7 +11,7 @@ from rich.panel import Panel
 import muntin
 from muntin.cli.job import SessionPart
 from muntin.cli.show import as_table, console
-from muntin.cli.wiring import embedded_spark
+from muntin.cli.wiring import close, embedded_spark
 from muntin.demo import COPIES, Answer, run_demo
 
 
@@ -27,7 +27,7 @@ def tour(plans: bool, limit: int) -> None:
         for answer in run_demo(spark, limit):
             _print(out, answer, plans)
     finally:
-        spark.stop()
+        close(spark)
     out.print(f"Done in {time.perf_counter() - began:.1f} s. Try your own: muntin sql --help, muntin run --help.")
 
 

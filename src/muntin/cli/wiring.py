@@ -53,6 +53,17 @@ def embedded_spark(part: SessionPart) -> Any:
     return spark
 
 
+def close(spark: Any) -> None:
+    """Stop Spark. Where its JVM has ended there is nothing to stop, and what was asked of it has told so."""
+    from muntin.spark.failures import of_lost_jvm
+
+    try:
+        spark.stop()
+    except Exception as e:
+        if not of_lost_jvm(e):
+            raise
+
+
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -6,10 +6,13 @@ They are known by the exceptions' conditions, never by a search in their texts: 
 from __future__ import annotations
 
 import errno
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException, PythonException
 from pyspark.errors.exceptions.captured import convert_exception
 
@@ -47,13 +50,31 @@ def in_one_line(error: BaseException) -> str:
     found = unwrapped(error)
     if isinstance(found, errors.MuntinError):
         return str(found)
-    if isinstance(found, Py4JNetworkError):
+    if of_lost_jvm(found):
         return GONE
     text = _raised(found) or (str(found.java_exception) if isinstance(found, Py4JJavaError) else str(found))
     first = next(iter(text.strip().splitlines()), "")
     if isinstance(found, PySparkException | Py4JJavaError):
         return first or type(found).__name__
     return f"{type(found).__name__}: {first}" if first else type(found).__name__
+
+
+def of_lost_jvm(error: BaseException) -> bool:
+    """Whether a call failed because the JVM is no longer there.
+
+    py4j raises errors of sockets too, as a user's sink may, and says of every class that "it does not exist in the
+    JVM": these mean it where the JVM that PySpark started has ended, or ends within a second.
+    """
+    if isinstance(error, Py4JNetworkError):
+        return True
+    if not isinstance(error, Py4JError | ConnectionError) or isinstance(error, Py4JJavaError):
+        return False
+    jvm = getattr(SparkContext._gateway, "proc", None)
+    if jvm is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        jvm.wait(1.0)
+    return jvm.poll() is not None
 
 
 def _raised(error: BaseException) -> str:
