@@ -23,7 +23,7 @@ from user_aggregates import PLAIN, with_code
 from muntin.core.errors import ConfigError, StoreError, UnsupportedError
 from muntin.core.schema import Schema
 from muntin.cql.binder import bind
-from muntin.dataflow import planner
+from muntin.dataflow import durable, planner
 from muntin.dataflow.codec import decode, encode
 from muntin.dataflow.durable import Asked, DurablePlan, Since, TakenUp, from_json, newest_before, take_up, to_json
 from muntin.dataflow.lowering.query import lower
@@ -188,6 +188,45 @@ def test_another_planner_goes_on_with_the_stored_plan(text: str) -> None:
     whole = undisturbed(rules)
     assert after_a_restart(rules, plain) == whole
     assert after_a_restart(plain, rules) == whole
+
+
+def test_the_stored_plan_is_told_of_where_another_would_be_made_now() -> None:
+    bound = bind(JOIN3, catalog())
+    before = take_up(None, {"q": asked(bound)}, 0, "1").durable
+    assert take_up(before, {"q": asked(bound, plan_as_written)}, 3, "2").notes == {"q": durable.STORED}
+    assert not take_up(before, {"q": asked(bound)}, 3, "2").notes
+
+
+SHARING = {
+    "windows of time": "SELECT {} FROM A [RANGE {n} SECONDS] a, B [RANGE {n} SECONDS] b WHERE a.k = b.k",
+    "windows of rows": "SELECT {} FROM A [ROWS {n}] a, B [ROWS {n}] b WHERE a.k = b.k AND a.v > {n} - 12",
+    "one of rows": "SELECT {} FROM A [ROWS {n}] a WHERE a.k > 1",
+}
+SHOWN = ("a.v AS x", "a.k, COUNT(*) AS n", "DISTINCT a.j AS y")
+
+
+@pytest.mark.parametrize("text", SHARING.values(), ids=SHARING.keys())
+def test_a_plan_that_shares_is_told_of_only_where_it_would_be_another(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A query alone has a join of its own, so one that shares is stored otherwise than it is made at first."""
+    texts = {c: text.format(c, n=10 + i) + (" GROUP BY a.k" if "COUNT" in c else "") for i, c in enumerate(SHOWN)}
+    queries = {c: asked(bind(text, catalog())) for c, text in texts.items()}
+    begun = take_up(None, queries, 0, "1")
+    alone = {c: q.plan(_none(), Statistics()) for c, q in queries.items()}
+    assert all(begun.plans[c].id != alone[c].id for c in SHOWN), "they share"
+    with caplog.at_level("DEBUG", "muntin"):
+        again = take_up(begun.durable, queries, 3, "1")
+    assert not again.notes and again.plans == begun.plans
+    assert [r.levelname for r in caplog.records] == ["DEBUG"] * len(SHOWN)
+    more = {**queries, "late": queries[SHOWN[0]]}
+    joined = take_up(begun.durable, more, 3, "1")
+    assert not take_up(joined.durable, more, 5, "1").notes, "it joined in"
+    few = {c: queries[c] for c in SHOWN[1:]}
+    assert not take_up(begun.durable, few, 3, "1").notes, "whoever else still shares"
+    other = {c: asked(bind(text, catalog(), QueryOptions(strategy="nt"))) for c, text in texts.items()}
+    told = SHOWN if "RANGE" in text else ()  # windows of rows announce what leaves with every strategy
+    assert take_up(begun.durable, other, 3, "2").notes == dict.fromkeys(told, durable.STORED)
 
 
 def test_another_question_is_refused_or_refilled() -> None:

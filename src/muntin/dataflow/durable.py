@@ -8,6 +8,7 @@ the user says so.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from muntin.dataflow.fillable import why_not
 from muntin.dataflow.graph import QueryPlan, Vertex
 from muntin.dataflow.joining_in import joined_in
 from muntin.dataflow.lowering.query import lower
+from muntin.dataflow.sharing.alike import differs_only_by_sharing
 from muntin.dataflow.sharing.joined_rows import joined_rows
 from muntin.dataflow.sharing.rules import shared_graph
 from muntin.dataflow.sharing.slices import with_schedule
@@ -41,9 +43,15 @@ from muntin.plan.nodes import BoundQuery, Scan
 from muntin.plan.rewriting import map_scans
 from muntin.plan.user_functions import code_of, user_calls, with_code
 
+log = logging.getLogger("muntin")
+
 OnChange = OneOf["refuse", "refill"]
 """What to do when a query asks another question than at the checkpoint: refuse to start, or start what is new with
 empty windows."""
+
+
+STORED = "goes on with its plan as it was stored: the one that is made of it now would begin anew"
+"""A word to the user of a query that is planned otherwise than it was."""
 
 
 def check_on_change(given: str) -> None:
@@ -274,9 +282,13 @@ def _going_on(
     one may under "refill". ``there``: vertices with state that the checkpoint has."""
     new = _new(plan, there)
     if old.question == asked.question:
-        if new:
-            return _stored(name, plan, old), "goes on with its plan as it was stored: the new one would begin anew"
-        return _stored(name, plan, old) if _shares(old) else plan, ""
+        if not new and not _shares(old):
+            return plan, ""
+        stored = _stored(name, plan, old)
+        if new and not differs_only_by_sharing(plan, stored):
+            return stored, STORED
+        log.debug("query %s goes on with what it shares", name)
+        return stored, ""
     if not new:
         return plan, ""
     if on_change == "refuse":
