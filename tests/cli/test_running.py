@@ -86,9 +86,9 @@ def lost_by(exception: Exception) -> FakeRun:
 
 
 def test_a_jvm_that_has_ended_before_the_stop_is_stopped() -> None:
-    out = io.StringIO()
+    out, run = io.StringIO(), lost_by(Py4JNetworkError("Answer from Java side is empty"))
     with running.stops() as asked:
-        assert running.attend(lost_by(Py4JNetworkError("Answer from Java side is empty")), asked, out) == 143
+        assert running.attend(run, asked, out, quiet=True) == 143
     assert out.getvalue().splitlines() == [running.CUT]
 
 
