@@ -48,8 +48,10 @@ def batch(rows: list[Row], kind: pa.DataType) -> Batch:
     return Batch(columns, np.array(at, np.int64), np.full(len(rows), FOREVER, np.int64))
 
 
-def context(low: int, high: int, most: int | None = None, asked: int | None = None) -> Context:
-    return Context(low, high, FOREVER, 0, None, None, most=most, asked=asked)
+def context(
+    low: int, high: int, most: int | None = None, asked: int | None = None, shard: int = 0, shards: int = 1
+) -> Context:
+    return Context(low, high, FOREVER, 0, None, None, most=most, asked=asked, shard=shard, shards=shards)
 
 
 def latest(rows: list[Row], at: int, count: int, partitioned: bool) -> list[Row]:

@@ -33,7 +33,7 @@ class Table:
         ts = np.array([u[0] for u in updates], np.int64)
         rows = pa.RecordBatch.from_pylist([{"k": k, "v": v} for _, _, k, v in updates], schema=SCHEMA)
         sign = np.array([1 if u[1] == "+" else -1 for u in updates], np.int8)
-        ctx = Context(self.low, high, FOREVER, 0, None, None, home=self.home)
+        ctx = Context(self.low, high, FOREVER, 0, None, None, shard=0 if self.home else 1)
         out = table_feed(self.op, self.state, Batch(rows, ts, forever(len(ts)), sign), ctx)
         self.low, self.bad = high, self.bad + bad_updates(self.state)
         assert out.sign is not None and (out.exp == FOREVER).all() and (np.diff(out.ts) >= 0).all()

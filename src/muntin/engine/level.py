@@ -60,6 +60,7 @@ def run_level(
     graph: Graph,
     level: int,
     shard: int,
+    shards: int,
     states: States,
     arrived: Arrived,
     times: Times,
@@ -67,7 +68,8 @@ def run_level(
     most: int | None = None,
     valve: Valve | None = None,
 ) -> LevelOutput:
-    """Run the vertices of a level in order. Those that have work on shard 0 alone are left out elsewhere.
+    """Run the vertices of a level in order on a shard of ``shards``. Those that have work on shard 0 alone are left out
+    elsewhere.
 
     ``valve``: what is admitted (None: as the streams were registered).
 
@@ -75,7 +77,7 @@ def run_level(
     Operators that wait (``times.deferred``) keep what came for them and give nothing.
     """
     output, counted = LevelOutput({}), []
-    run = _Run(graph, shard, states, times, most, Valve.of(graph.streams) if valve is None else valve)
+    run = _Run(graph, shard, shards, states, times, most, Valve.of(graph.streams) if valve is None else valve)
     wait = waiting(graph, times.deferred)
     for number in graph.at(level):
         vertex = graph.vertices[number]
@@ -117,6 +119,7 @@ class _Run:
 
     graph: Graph
     shard: int
+    shards: int
     states: States
     times: Times
     most: int | None
@@ -165,7 +168,8 @@ def _context(run: _Run, number: int, progress: Progress) -> Context:
         functions=graph.functions,
         scan=hints.scan,
         memory=None if hints.memory is None else hints.memory - _held_beside(run, number),
-        home=run.shard == 0,
+        shard=run.shard,
+        shards=run.shards,
         shown=shown_by(graph, number, times),
         shown_of=shown_of_windows(graph, number, times),
         asked=asked_of(graph, number, times.deferred),

@@ -47,6 +47,7 @@ def substeps(
     graph: Graph,
     level: int,
     shard: int,
+    shards: int,
     states: States,
     arrived: Arrived,
     times: Times,
@@ -69,7 +70,8 @@ def substeps(
         before = {v: ({n: list(c) for n, c in s.chunks.items()}, pickle.dumps(s.heads)) for v, s in own.items()}
         now = waiting.until(reach) if reach < end else waiting.all()
         try:
-            output = run_level(graph, level, shard, states, now, _between(times, low, reach), meter, most, valve)
+            part = _between(times, low, reach)
+            output = run_level(graph, level, shard, shards, states, now, part, meter, most, valve)
         except Cut as cut:
             assert low < cut.at < reach, (low, cut.at, reach)
             for v, (chunks, heads) in before.items():
@@ -157,6 +159,7 @@ def whole_step(
     graph: Graph,
     level: int,
     shard: int,
+    shards: int,
     states: States,
     arrived: Arrived,
     times: Times,
@@ -165,7 +168,7 @@ def whole_step(
 ) -> LevelOutput:
     """The output of all substeps of a step together, of the vertices whose rows leave the level: only what is between
     its operators is bounded."""
-    parts = list(substeps(graph, level, shard, states, arrived, times, meter, valve=valve))
+    parts = list(substeps(graph, level, shard, shards, states, arrived, times, meter, valve=valve))
     if len(parts) == 1:
         return parts[0]
     leaving = {*graph.roots, *(c.vertex for c in graph.channels)}

@@ -77,8 +77,9 @@ def rows_of(kept: KeptNumbers, held: Snapshot, watermark: int) -> tuple[Numbered
     """What a vertex keeps, over all shards, in the stream's columns, and its bytes."""
     given, parts, size = kept.given, [], 0
     for shard, state in sorted(held.of(given.vertex).items()):
-        if shard == 0 or not given.everywhere:
-            parts.append(given.numbering.held(state, watermark))
+        if shard == 0 or not given.everywhere or given.numbering.spread:
+            own = given.numbering.held(state, watermark)
+            parts.append(own.rows_alone() if shard and given.everywhere else own)
             size += sum(c.meta["bytes"] for c in state.list(given.numbering.structures[0]))
     return _joined(parts, given), size
 
@@ -113,7 +114,7 @@ def begin(wanted: NumberedInput, found: NumberedRows, states: Mapping[int, Shard
         none = np.empty(0, np.int64)
         parts = ((had, keys), (kept, rows), (later, ahead))
         own = [of.get(shard, (whole.slice(0, 0), none)) for of, whole in parts]
-        numbering.begin(state, NumberedRows(*(x for pair in own for x in pair)))
+        numbering.begin(state, NumberedRows(*(x for pair in own for x in pair)), shard, shards)
 
 
 def _named_keys(wanted: NumberedInput, keys: pa.RecordBatch) -> pa.RecordBatch:

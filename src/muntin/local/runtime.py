@@ -200,7 +200,7 @@ class LocalPipeline:
         for level, shard in product(range(graph.depth), range(self.shards)):
             arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
             own = self.states[shard], arrived, times[shard], self.meter
-            for output in substeps(graph, level, shard, *own, valve=self.valve):
+            for output in substeps(graph, level, shard, self.shards, *own, valve=self.valve):
                 self._noted(output)
                 for v in sent.intersection(graph.at(level)):
                     self._send(v, to_wire(graph.vertices[v], output.rows[v]), shard, inbox)
@@ -211,7 +211,7 @@ class LocalPipeline:
     def _level(self, level: int, shard: int, inbox: Inbox, times: Times) -> LevelOutput:
         arrived = {key: concat_rows(parts) for key, parts in inbox[shard].items()}
         given = self.states[shard], arrived, times, self.meter, self.valve
-        return self._noted(whole_step(self.graph, level, shard, *given))
+        return self._noted(whole_step(self.graph, level, shard, self.shards, *given))
 
     def _noted(self, output: LevelOutput) -> LevelOutput:
         """What a step left out is counted."""

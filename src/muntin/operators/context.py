@@ -45,8 +45,9 @@ class Context:
     """Whether expired rows are found by looking at all (strategy "direct")."""
     memory: int | None = None
     """Bytes of state that the vertex may hold on this shard (None: no limit)."""
-    home: bool = True
-    """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
+    shard: int = 0
+    """The number of this shard, of ``shards``."""
+    shards: int = 1
     shown: int = NEVER
     """No instant before it is reported (of a query that may lengthen its period)."""
     shown_of: Mapping[int, int] = field(default_factory=dict)
@@ -74,6 +75,11 @@ class Context:
     """How many rows of its stream each row of a source stands for that is admitted now."""
     most: int | None = None
     """Rows that one operator may give in this step: one that would give more raises ``Cut`` (None: no bound)."""
+
+    @property
+    def home(self) -> bool:
+        """Whether this is the shard of rows without a key, where an ungrouped aggregate answers."""
+        return self.shard == 0
 
     @property
     def cut(self) -> int | None:

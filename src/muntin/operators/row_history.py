@@ -7,7 +7,7 @@ one would have, so a window that comes later can go on where one that was there 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,12 @@ class NumberedRows:
     number: Ints
     ahead: pa.RecordBatch
     times: Ints
+
+    def rows_alone(self) -> NumberedRows:
+        """Only the rows that are kept: another shard has the rest, too."""
+        return replace(
+            self, keys=self.keys.slice(0, 0), had=self.had[:0], ahead=self.ahead.slice(0, 0), times=self.times[:0]
+        )
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,19 @@ class Numbering:
         none = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in self.schema], schema=self.schema)
         return concat_rows([none, *(c.select(self.schema.names) for c in chunks)])
 
-    def begin(self, state: ShardState, given: NumberedRows) -> None:
-        """Let an empty state go on where one is that has numbered these rows; of those it takes the ones that it
-        needs."""
+    @property
+    def spread(self) -> bool:
+        """Whether every shard numbers all rows and keeps its own share of them."""
+        return isinstance(self.op, CountedJoin) and self.op.inputs[self.input].spread is not None
+
+    def begin(self, state: ShardState, given: NumberedRows, shard: int, shards: int) -> None:
+        """Let an empty state on a shard go on where one is that has numbered these rows; of those it takes the ones
+        that it needs."""
         ahead = Batch(given.ahead, given.times, forever(len(given.times)))
         if isinstance(self.op, CountedJoin):
             side = self.op.inputs[self.input]
-            begin_counted(side, self.input, state, (given.keys, given.had), (given.rows, given.number), ahead)
+            numbered = (given.keys, given.had), (given.rows, given.number)
+            begin_counted(side, self.input, state, *numbered, ahead, shard, shards)
         else:
             begin_rows(self.op, state, (given.keys, given.had), (given.rows, given.number), ahead)
 

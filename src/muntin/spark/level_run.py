@@ -55,7 +55,8 @@ class LevelRun:
         valve: Valve | None = None,
     ) -> Iterator[LevelOutput]:
         """Run the level: its output in the order of time, in as many parts as have room one by one."""
-        yield from substeps(self.spec.graph, self.level, self.shard, states, came, times, meter, valve=valve)
+        here = self.level, self.shard, self.spec.shards
+        yield from substeps(self.spec.graph, *here, states, came, times, meter, valve=valve)
 
     def results(self, output: LevelOutput, times: Times) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(query, its rows as the user sees them) for every root of the level that has any."""

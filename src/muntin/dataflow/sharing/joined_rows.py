@@ -1,11 +1,13 @@
 """Joins of two windows of rows as several queries may share them: what each input reads, keeps and shows.
 
-Such a join can be shared where each input is a window of the latest rows straight on a stream, numbered where it is
-joined: on one shard, or where its partitions are spread by columns that are joined. Selections between windows and
-join are kept apart from what is numbered. Windows of which nothing is read but the partition stay alone: a row that
-goes there equals the one that comes, and such pairs cancel before they are joined. Two joins have one *signature* where
-they number the same streams alike and join them on the same columns; the sizes of windows, selections and columns may
-differ.
+Such a join can be shared where each input is a window of the latest rows straight on a stream. Where it is numbered
+where it is joined (on one shard, or where its partitions are spread by columns that are joined), it stays there. Where
+the join spreads rows otherwise than they are numbered (by columns that are not the partition's, or over all shards
+since nothing must be equal), every shard of the shared join numbers all rows and joins those that the join alone would
+get there. Selections between windows and join are kept apart from what is numbered. Windows of which nothing is read
+but the partition stay alone: a row that goes there equals the one that comes, and such pairs cancel before they are
+joined. Two joins have one *signature* where they number the same streams alike and join them on the same columns and
+conditions; the sizes of windows, selections and columns may differ.
 """
 
 from __future__ import annotations
@@ -14,27 +16,33 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name
-from muntin.dataflow.routes import HERE, Keyed, Route, Single
+from muntin.dataflow.routes import HERE, Everywhere, Keyed, Route, Single
 from muntin.dataflow.sharing.joined_windows import domain_of
 from muntin.operators.compute import Compute
+from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.window_join import WindowJoin
 from muntin.operators.rows_window import RowsWindow
 from muntin.operators.source import Source
 from muntin.operators.time_window import TimeWindow
 from muntin.plan.exprs import TRUE, Column, Expr, calls_user_code, conjuncts, map_columns
+from muntin.plan.stable_text import stable_text
 
 
 @dataclass(frozen=True)
 class RowsInput:
-    """A window of rows that a join reads. ``op``: it; ``window``, ``source``: the vertices below; ``route``: how rows
-    reach it, by columns of the stream (none: one shard); ``keep``: conditions that its rows pass on their way to the
-    join; ``columns``: what the join gets; ``keys``: what is joined; ``by``, ``order``: as ``op`` has them. All columns
-    are the stream's own, and so are those in conditions."""
+    """A window of rows that a join reads. ``op``: it; ``window``, ``source``: the vertices below; ``keep``: conditions
+    that its rows pass on their way to the join; ``columns``: what the join gets; ``keys``: what is joined; ``by``,
+    ``order``: as ``op`` has them. All columns are the stream's own, and so are those in conditions.
+
+    ``route``: how rows reach a shared join, by columns of the stream (none: one shard; None: every shard gets them all
+    to number them); ``spread``: then by which columns they are spread to be joined (None: they are joined everywhere).
+    """
 
     op: RowsWindow
     window: Vertex
     source: Vertex
-    route: tuple[Column, ...]
+    route: tuple[Column, ...] | None
+    spread: tuple[Column, ...] | None
     keep: tuple[Expr, ...]
     columns: tuple[Column, ...]
     names: tuple[str, ...]
@@ -49,16 +57,27 @@ class RowsInput:
         assert isinstance(source, Source)
         return source.stream.name, source.keep, self.window.op, self.by, self.order, self.route, self.window.streams
 
+    @property
+    def joined(self) -> Hashable:
+        """Equal for those that are numbered alike and joined on the same columns, by whatever they are spread for that.
+        """
+        return self.numbered, self.keys, self.spread is None
+
 
 @dataclass(frozen=True)
 class JoinedRows:
     """A join of two windows of rows in a plan: vertex number ``vertex`` of plan number ``plan``, under the name ``id``.
-    """
+
+    ``conditions``: what pairs fulfil beside equal keys, over columns named by input and stream column. ``settled``:
+    operators above rely on how its results are spread over shards, so it can be one with joins only that agree (where
+    rows are not spread by what is joined)."""
 
     plan: int
     vertex: int
     id: str
     inputs: tuple[RowsInput, RowsInput]
+    conditions: tuple[Expr, ...]
+    settled: bool
     domain: tuple[str, ...]
     streams: tuple[str, ...]
 
@@ -69,17 +88,18 @@ class JoinedRows:
 
     @property
     def signature(self) -> Hashable:
-        """Equal for joins that can be one."""
-        return tuple((i.numbered, i.keys) for i in self.inputs), self.domain, self.streams
+        """Equal for joins that can be one, if they agree about how results are spread."""
+        return tuple(i.joined for i in self.inputs), self.conditions, self.domain, self.streams
 
 
 def joined_rows(plan: QueryPlan, number: int, of: int = 0) -> JoinedRows | None:
     """The vertex as a join of windows of rows that could be shared; None where it is none."""
     v = plan.vertices[number]
-    if not isinstance(v.op, WindowJoin) or v.op.null_safe or len(v.inputs) != 2 or not v.op.keys[0]:
+    own = keys_of(v.op)
+    if own is None or len(v.inputs) != 2:
         return None
     domain, found, first = domain_of(plan.vertices, v), [], 0
-    for edge, keys in zip(v.inputs, v.op.keys, strict=True):
+    for edge, keys in zip(v.inputs, own, strict=True):
         places = [int(k[1:]) - first for k in keys]
         given = _input(plan.vertices, edge, places)
         if given is None or given.window.streams != v.streams:
@@ -89,13 +109,40 @@ def joined_rows(plan: QueryPlan, number: int, of: int = 0) -> JoinedRows | None:
     types = zip(found[0].keys, found[1].keys, strict=True)
     if domain is None or any(a.type != b.type for a, b in types):
         return None
-    return JoinedRows(of, number, v.id, (found[0], found[1]), domain, v.streams)
+    both, settled = (found[0], found[1]), spread_matters(plan, number)
+    return JoinedRows(of, number, v.id, both, _conditions(v.op, both), settled, domain, v.streams)
+
+
+def keys_of(op: object) -> tuple[tuple[str, ...], ...] | None:
+    """By input the columns that a join makes equal (none: a nested loop); None for what is no such join of two."""
+    match op:
+        case WindowJoin(keys=keys, null_safe=False) if keys[0]:
+            return keys
+        case GraphJoin(columns=(_, _), classes=(), origins=None, passing=()):
+            return (), ()
+    return None
+
+
+def _conditions(op: object, inputs: Sequence[RowsInput]) -> tuple[Expr, ...]:
+    if not isinstance(op, GraphJoin):
+        return ()
+    columns = [Column(f"{i}.{c.name}", c.type) for i, given in enumerate(inputs) for c in given.columns]
+    own = (map_columns(e, lambda c: columns[int(c.name[1:])]) for e in op.conditions)
+    return tuple(sorted(own, key=stable_text))
+
+
+def spread_matters(plan: QueryPlan, number: int) -> bool:
+    """Whether what reads a vertex, directly or through operators that look at one row at a time, relies on which shard
+    has which of its rows."""
+    readers = [n for n, v in enumerate(plan.vertices) if Edge(number) in v.inputs]
+    return any(not isinstance(plan.vertices[n].op, Compute) or spread_matters(plan, n) for n in readers)
 
 
 def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsInput | None:
     """What a join reads by an edge, with the places of the columns that it joins."""
     passed: list[Compute] = []
-    names = vertices[edge.vertex].names
+    names, sent = vertices[edge.vertex].names, edge.route
+    edge = Edge(edge.vertex)
     while edge.route == HERE and isinstance(op := vertices[edge.vertex].op, Compute):
         passed.append(op)
         (edge,) = vertices[edge.vertex].inputs
@@ -120,14 +167,20 @@ def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsI
         if len(made) < len(op.columns or ()):
             return None
         columns = columns if op.columns is None else made
-    joined = tuple(columns[k] for k in keys)
+    joined, moved = tuple(columns[k] for k in keys), spread_by(sent, columns)
     if by and {*columns} <= {*by}:  # a row that is pushed out equals the one that pushes it out: nothing changes at all
         return None
-    if route is None or not {*route, *by} <= {*joined} or any(map(calls_user_code, keep)):
+    if route is None or any(map(calls_user_code, keep)):
+        return None
+    if sent != HERE:
+        if moved == () or (moved is None and sent != Everywhere()):
+            return None
+        route = None
+    elif not {*route, *by} <= {*joined}:
         return None
     order = (own[int(rows.op.order[1:])],) if rows.op.order else ()
     kept = tuple(c for c in dict.fromkeys(keep) if c != TRUE)
-    return RowsInput(rows.op, window, source, route, kept, tuple(columns), names, joined, by, order)
+    return RowsInput(rows.op, window, source, route, moved, kept, tuple(columns), names, joined, by, order)
 
 
 def _plain(source: Vertex) -> tuple[Column, ...] | None:
@@ -139,7 +192,7 @@ def _plain(source: Vertex) -> tuple[Column, ...] | None:
 
 
 def spread_by(route: Route, columns: Sequence[Column]) -> tuple[Column, ...] | None:
-    """The columns by which rows are spread; None for another way."""
+    """The columns by which rows are spread (none: one shard); None for another way."""
     match route:
         case Single():
             return ()
@@ -148,6 +201,8 @@ def spread_by(route: Route, columns: Sequence[Column]) -> tuple[Column, ...] | N
     return None
 
 
-def spread(columns: Sequence[Column], among: Sequence[Column]) -> Route:
-    """The way back: a route by these columns, numbered among those of a source."""
+def spread(columns: Sequence[Column] | None, among: Sequence[Column]) -> Route:
+    """The way back: a route by these columns (None: to every shard), numbered among those of a source."""
+    if columns is None:
+        return Everywhere()
     return Keyed(tuple(column_name(among.index(c)) for c in columns)) if columns else Single()

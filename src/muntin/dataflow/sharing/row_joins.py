@@ -9,7 +9,7 @@ so the join's windows may change from start to start.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -23,9 +23,11 @@ from muntin.dataflow.sharing.row_join_costs import Flow, alone, reading_cost, sh
 from muntin.dataflow.sharing.running_row_joins import KeptColumns, RowJoin, RunningRowJoin, running_joins, with_windows
 from muntin.dataflow.sharing.shared_join import either, ordered, spreads_of
 from muntin.operators.compute import Compute
+from muntin.operators.joins.bands import bands_of
 from muntin.operators.joins.counted_join import CountedJoin
 from muntin.operators.joins.counted_pairs import Counts
 from muntin.operators.joins.counted_rows import CountedInput
+from muntin.operators.joins.join_graph import Band
 from muntin.operators.joins.slices import Slices
 from muntin.operators.reader import Reader
 from muntin.operators.source import Source
@@ -45,10 +47,10 @@ def share_row_joins(
     running = {v.id for n in settled for v in plans[n].vertices}
     builds: dict[int, dict[int, Build]] = {}
     hosts = running_joins([plans[n] for n in sorted(settled)])
-    for signature, joins in new_joins(plans, settled, joined_rows).items():
+    for joins in new_joins(plans, settled, joined_rows).values():
         apart = []
         for join in joins:
-            host = _host(join, hosts, signature, known) if join.plan in filled else None
+            host = _host(join, hosts, known) if join.plan in filled else None
             if host is None:
                 apart.append(join)
                 continue
@@ -66,12 +68,10 @@ def share_row_joins(
     return [with_windows(made.get(n) or plan, hosts) for n, plan in enumerate(plans)]
 
 
-def _host(
-    join: JoinedRows, hosts: Mapping[str, RunningRowJoin], signature: Hashable, known: Statistics
-) -> RunningRowJoin | None:
+def _host(join: JoinedRows, hosts: Mapping[str, RunningRowJoin], known: Statistics) -> RunningRowJoin | None:
     """The running join that it costs least to read; None where a join of its own costs less."""
     own = alone(join, known)
-    fitting = [h for h in hosts.values() if h.signature == signature and h.covers(join)]
+    fitting = [h for h in hosts.values() if h.signature == join.signature and h.covers(join)]
     costs = {h.id: reading_cost(join, [i.keep for i in h.inputs], h.op.longest, own, known) for h in fitting}
     best = min(fitting, key=lambda h: (costs[h.id], h.id), default=None)
     return best if best is not None and costs[best.id] < own.cost else None
@@ -82,17 +82,30 @@ def _clusters(joins: Sequence[JoinedRows], known: Statistics) -> list[list[Joine
     flows = {j.id: alone(j, known) for j in joins}
     clusters: list[list[JoinedRows]] = []
     for join in sorted(joins, key=lambda j: (-flows[j.id].results, j.id)):
-        own = flows[join.id].cost
-        saved = [
-            own if join.id in {j.id for j in c} else _cost(c, flows, known) + own - _cost([*c, join], flows, known)
-            for c in clusters
-        ]
+        saved = [_saved(c, join, flows, known) for c in clusters]
         best = max(range(len(clusters)), key=lambda n: (saved[n], -n), default=None)
         if best is not None and saved[best] > 0:
             clusters[best].append(join)
         else:
             clusters.append([join])
     return clusters
+
+
+def _saved(
+    cluster: Sequence[JoinedRows], join: JoinedRows, flows: dict[str, Flow], known: Statistics
+) -> float:
+    """What it saves that a join comes to a cluster; nothing where they do not agree about how results are spread."""
+    own, both = flows[join.id].cost, [*cluster, join]
+    if len(_spreads(both)) > 1:
+        return 0.0
+    if join.id in {j.id for j in cluster}:
+        return own
+    return _cost(cluster, flows, known) + own - _cost(both, flows, known)
+
+
+def _spreads(joins: Sequence[JoinedRows]) -> set[tuple[tuple[Column, ...] | None, ...]]:
+    """How results are to be spread for those who rely on it."""
+    return {tuple(i.spread for i in j.inputs) for j in joins if j.settled}
 
 
 def _cost(cluster: Sequence[JoinedRows], flows: dict[str, Flow], known: Statistics) -> float:
@@ -131,7 +144,8 @@ class SharedRowJoin(RowJoin):
         windows = [1, 3]
         counts = [max(m.counts[i] for m in self.members) for i in (0, 1)]
         given = [self._counted(i, one.inputs[i], count) for i, count in enumerate(counts)]
-        op = CountedJoin((given[0], given[1]), self.windows, self.slices)
+        condition = conjunction([self._condition(c) for c in one.conditions])
+        op = CountedJoin((given[0], given[1]), self.windows, self.slices, condition, self._bands)
         id = vertex_id(op, [made[w].id for w in windows], one.domain)
         types = [t for w in windows for t in made[w].types]
         names = [n for w in windows for n in made[w].names]
@@ -139,14 +153,34 @@ class SharedRowJoin(RowJoin):
         join = Vertex(id, op, edges, (*types, pa.int32()), True, one.streams, names=(*names, "window"))
         return [*made, join]
 
+    def _condition(self, e: Expr) -> Expr:
+        """One of the members' conditions over the columns of the join's rows."""
+
+        def there(c: Column) -> Expr:
+            i, _, name = c.name.partition(".")
+            return Column(self.column(int(i), Column(name, c.type)), c.type)
+
+        return map_columns(e, there)
+
+    @property
+    def _bands(self) -> tuple[Band, ...]:
+        """Ranges of columns that follow from the conditions, where nothing must be equal."""
+        if self.members[0].inputs[0].keys:
+            return ()
+        owner = {self.column(i, c): i for i, own in enumerate(self.inputs) for c in own.columns}
+        return bands_of([self._condition(c) for c in self.members[0].conditions], owner)
+
     def _counted(self, i: int, pattern: RowsInput, count: int) -> CountedInput:
         def named(columns: Sequence[Column]) -> tuple[str, ...]:
             return tuple(self.column(i, c) for c in columns)
 
         keep = map_columns(conjunction(list(self.inputs[i].keep)), lambda c: Column(self.column(i, c), c.type))
+        order, spread = next(iter(named(pattern.order)), None), self.inputs[i].spread
+        columns = sorted({b.column for b in self._bands if b.input == i})
         return CountedInput(
-            named(pattern.keys), named(pattern.by), next(iter(named(pattern.order)), None), keep, count
-        )
+            named(pattern.keys), named(pattern.by), order, keep, count,
+            None if spread is None else named(spread), tuple(columns[:1]),
+        )  # fmt: skip
 
     def _names(self, i: int) -> tuple[str, ...]:
         """What people call the columns: as the first member does that reads them."""
@@ -160,16 +194,19 @@ class SharedRowJoin(RowJoin):
 
 def merged(members: Sequence[JoinedRows]) -> SharedRowJoin:
     """The join of the largest windows that serves all members."""
-    first, second = (_merged([m.inputs[i] for m in members]) for i in (0, 1))
+    settled = next(iter(_spreads(members)), (None, None))
+    first, second = (_merged([m.inputs[i] for m in members], settled[i]) for i in (0, 1))
     return SharedRowJoin((first, second), tuple(members))
 
 
-def _merged(inputs: Sequence[RowsInput]) -> KeptColumns:
+def _merged(inputs: Sequence[RowsInput], settled: tuple[Column, ...] | None) -> KeptColumns:
     common = [c for c in inputs[0].keep if all(c in i.keep for i in inputs)]
     keep = ordered([*common, *either([[c for c in i.keep if c not in common] for i in inputs])])
     one, asked = inputs[0], {c for i in inputs for k in i.keep for c in columns_of(k)}
     columns = {*one.keys, *one.by, *one.order, *asked, *(c for i in inputs for c in i.columns)}
-    return KeptColumns(keep, tuple(sorted(columns, key=lambda c: c.name)))
+    kept = tuple(sorted(columns, key=lambda c: c.name))
+    free = not one.keys and one.spread is not None
+    return KeptColumns(keep, kept, settled or kept if free else one.spread)
 
 
 def _below(pattern: RowsInput, columns: Sequence[Column], names: tuple[str, ...], first: int) -> list[Vertex]:

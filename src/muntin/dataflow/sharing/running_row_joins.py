@@ -12,15 +12,17 @@ from muntin.dataflow.sharing.joined_windows import domain_of
 from muntin.operators.joins.counted_join import NOBODY, CountedJoin
 from muntin.operators.joins.counted_pairs import Counts
 from muntin.operators.reader import Reader
-from muntin.plan.exprs import TRUE, Column, Expr, columns_of, conjunction, map_columns
+from muntin.plan.exprs import TRUE, Column, Expr, columns_of, conjunction, conjuncts, map_columns
 
 
 @dataclass(frozen=True)
 class KeptColumns:
-    """An input of a shared join: ``keep``: conditions that its rows pass; ``columns``: what is kept, by name."""
+    """An input of a shared join: ``keep``: conditions that its rows pass; ``columns``: what is kept, by name;
+    ``spread``: as ``RowsInput`` has it."""
 
     keep: tuple[Expr, ...]
     columns: tuple[Column, ...]
+    spread: tuple[Column, ...] | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class RunningRowJoin(RowJoin):
         for have, given, own in zip(self.inputs, member.inputs, self.op.inputs, strict=True):
             asked = {*given.columns, *(c for k in given.keep for c in columns_of(k))}
             fits.append({*have.keep} <= {*given.keep} and asked <= {*have.columns} and given.op.count <= own.count)
+            fits.append(not member.settled or given.spread == have.spread)
         return all(fits)
 
     def with_window(self, counts: Counts) -> RunningRowJoin:
@@ -119,21 +122,27 @@ def _running(plan: QueryPlan, number: int) -> RunningRowJoin | None:
     columns = [tuple(c for c in g.columns if isinstance(c, Column)) for g in given]
     if any(len(own) < len(g.columns) for own, g in zip(columns, given, strict=True)):
         return None
-    parts = tuple(_part(plan, v, i, g) for i, g in enumerate(given))
-    first, second = (KeptColumns(tuple(g.keep), own) for g, own in zip(given, columns, strict=True))
-    return RunningRowJoin((first, second), plan, number, v.op.windows, (parts, domain, v.streams))
+    parts, spread = zip(*(_part(plan, v, i, g) for i, g in enumerate(given)), strict=True)
+    first, second = (KeptColumns(tuple(g.keep), *own) for g, *own in zip(given, columns, spread, strict=True))
+    named = [Column(f"{i}.{c.name}", c.type) for i, own in enumerate(columns) for c in own]
+    conditions = tuple(map_columns(c, lambda x: named[int(x.name[1:])]) for c in conjuncts(v.op.condition))
+    signature = parts, conditions, domain, v.streams
+    return RunningRowJoin((first, second), plan, number, v.op.windows, signature)
 
 
-def _part(plan: QueryPlan, v: Vertex, i: int, given: NumberedInput) -> Hashable:
-    """Of a signature (``JoinedRows.signature``) what says how an input is numbered and joined."""
+def _part(
+    plan: QueryPlan, v: Vertex, i: int, given: NumberedInput
+) -> tuple[Hashable, tuple[Column, ...] | None]:
+    """How an input is numbered and joined (as ``RowsInput.joined`` has it), and by which columns it is spread then."""
     assert isinstance(v.op, CountedJoin)
-    window = plan.vertices[v.inputs[i].vertex]
-    place = dict(zip(given.numbering.schema.names, given.columns, strict=True))
+    window, side = plan.vertices[v.inputs[i].vertex], v.op.inputs[i]
+    place = {n: c for n, c in zip(given.numbering.schema.names, given.columns, strict=True) if isinstance(c, Column)}
     own = spread_by(given.route, [c for c in given.columns if isinstance(c, Column)])
     numbered = (
         given.source.stream.name, given.source.keep, given.window, given.by, given.order, own, window.streams,
     )  # fmt: skip
-    return numbered, tuple(place[k] for k in v.op.inputs[i].keys)
+    spread = None if side.spread is None else tuple(place[c] for c in side.spread)
+    return (numbered, tuple(place[k] for k in side.keys), spread is None), spread
 
 
 def with_windows(plan: QueryPlan, joins: Mapping[str, RunningRowJoin]) -> QueryPlan:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from muntin.operators.joins.indexed_window import as_float
 from muntin.operators.joins.join_graph import Band
 from muntin.plan.exprs import Call, Column, Expr, Literal
 
 _UP = {"le": ("le", False), "lt": ("le", False), "ge": ("le", True), "gt": ("le", True)}
 """Comparison -> whether its sides change places to make it "at most"."""
+
+ULPS = 8
+"""A band's ends are moved outwards by so many units in the last place: the condition itself decides."""
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -96,3 +104,16 @@ def _ordered(kind: pa.DataType) -> bool:
     return bool(
         t.is_integer(kind) or t.is_float64(kind) or t.is_float32(kind) or t.is_decimal(kind) or t.is_timestamp(kind)
     )
+
+
+def limits_of(bands: Sequence[Band], column: Callable[[Band], pa.Array], rows: int) -> tuple[Floats, Floats]:
+    """(least, greatest) values of the sorted column that ``bands`` are of with which each of ``rows`` may be combined;
+    ``column``: the rows' values that a band is counted from."""
+    low, high = np.full(rows, -np.inf), np.full(rows, np.inf)
+    for b in bands:
+        values = as_float(column(b))
+        slack = ULPS * np.spacing(np.abs(values) + max(abs(b.low or 0.0), abs(b.high or 0.0)))
+        slack[~np.isfinite(slack)] = 0.0
+        low = low if b.low is None else np.maximum(low, values + b.low - slack)
+        high = high if b.high is None else np.minimum(high, values + b.high + slack)
+    return low, high

@@ -11,7 +11,7 @@ all windows that hold them, of which those whose own slice is behind get them wi
 them.
 
 Cost of a step: the new rows and their pairs in the largest windows, once; for each window a look-up for each row that
-it pushes out, and its own results.
+it pushes out, and its own results. Without keys and ranges (a nested loop) a look-up goes through the other window.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from muntin.operators.joins.counted_pairs import Counts, Pairs, Sides, beginning
 from muntin.operators.joins.counted_rows import CountedInput, CountedRows
 from muntin.operators.joins.counted_turn import CountedTurn
 from muntin.operators.joins.gather import Ints, gather
+from muntin.operators.joins.join_graph import Band
 from muntin.operators.joins.room import Room
 from muntin.operators.joins.slices import Slices, in_turns, words_of
 from muntin.operators.naming import combined
 from muntin.operators.operator import Described, Show
 from muntin.optimizer.plan_text import window_text
-from muntin.plan.exprs import TRUE, conjunction, conjuncts
+from muntin.plan.exprs import TRUE, Expr, conjunction, conjuncts
 from muntin.plan.patterns import Pattern
 from muntin.plan.windows import Rows
 from muntin.state.shard_state import ShardState
@@ -47,18 +48,22 @@ NOBODY: Counts = (0, 0)
 
 @dataclass(frozen=True)
 class CountedJoin(Described):
-    """Pairs of rows with equal keys in windows of the latest rows, for each of ``windows`` (rows of the first and the
-    second input's).
+    """Pairs of rows with equal keys (none: any) in windows of the latest rows, for each of ``windows`` (rows of the
+    first and the second input's).
 
-    In: rows of unbounded streams, in order, those of a partition on one shard. Out: the shown columns of both inputs,
-    and the place of the window, by which the rows are ordered; signed: a pair with its end where that comes in the same
-    step, else a negative tuple when one part is pushed out.
+    In: rows of unbounded streams, in order, those of a partition on one shard, or all on every shard. Out: the shown
+    columns of both inputs, and the place of the window, by which the rows are ordered; signed: a pair with its end
+    where that comes in the same step, else a negative tuple when one part is pushed out.
     """
 
     inputs: tuple[CountedInput, CountedInput]
     windows: tuple[Counts, ...]
     slices: Slices | None = None
     """Those that it is done in, which end with windows by their larger size (None: it is done whole)."""
+    condition: Expr = TRUE
+    """What pairs fulfil beside equal keys, over the columns of both inputs."""
+    bands: tuple[Band, ...] = ()
+    """Ranges that follow from it, in both directions, of columns by which the inputs are sorted."""
 
     stateful = True
 
@@ -77,7 +82,7 @@ class CountedJoin(Described):
     def current(self, inputs: Sequence[Batch], state: ShardState, at: int, ctx: Context) -> Batch:
         """The pairs of the rows that each window holds. Cost: the rows that are kept, for each window."""
         rows = _rows(self, inputs, state, ctx)
-        sides = CountedTurn(rows[0], at + 1, at + 1), CountedTurn(rows[1], at + 1, at + 1)
+        sides = _sides(self, rows, at + 1, at + 1)
         held = [holding(sides, w, at, _TimedRoom(sides, ctx)) for w in self.windows]
         return _result(rows, [_Changes.begins(n, p, unending(len(p))) for n, p in enumerate(held)])
 
@@ -88,13 +93,20 @@ class CountedJoin(Described):
     def words(self, show: Show) -> str:
         first, second = self.inputs
         on = "; ".join(f"{a} = {b}" for a, b in zip(show.columns(first.keys), show.columns(second.keys), strict=True))
+        on = "; ".join(x for x in (on, "" if self.condition == TRUE else show(self.condition)) if x)
         kept = conjunction([c for i in self.inputs for c in conjuncts(i.keep)])
         keep = "" if kept == TRUE else f", keep {show(kept)}"
         sizes = "; ".join(self.window_text(w, show) for w in self.windows if w != NOBODY)
-        return f"number the rows{keep}, and join their windows on {on}: {sizes}{words_of(self.slices)}"
+        on = f"join their windows on {on or 'nothing (cross product)'}"
+        return f"number the rows{keep}, and {on}: {sizes}{words_of(self.slices)}"
 
     def keeps(self, inputs: Sequence[Pattern], show: Show) -> str:
-        return f"the last rows of each partition, numbered, hash-indexed, for {self.window_text(self.longest, show)}"
+        kinds = dict.fromkeys(
+            f"sorted({show.column(i.sorted_by[0])})" if i.sorted_by else "hash-indexed" if i.keys else "scanned"
+            for i in self.inputs
+        )
+        of = self.window_text(self.longest, show)
+        return f"the last rows of each partition, numbered, {', '.join(kinds)}, for {of}"
 
     @property
     def longest(self) -> Counts:
@@ -112,7 +124,7 @@ class _TimedRoom(Room):
 
     def __init__(self, sides: Sides, ctx: Context) -> None:
         super().__init__([], ctx)
-        self._times = np.sort(np.concatenate([s.start for s in sides]))
+        self._times = np.sort(np.concatenate([s.start for s in sides.turns]))
 
     def middle(self) -> int | None:
         """A time inside the turn with about half of its rows before it; None if all come at one instant."""
@@ -159,11 +171,15 @@ def _rows(op: CountedJoin, inputs: Sequence[Batch], state: ShardState, ctx: Cont
     return first, second
 
 
+def _sides(op: CountedJoin, rows: Inputs, since: int, before: int) -> Sides:
+    return Sides((CountedTurn(rows[0], since, before), CountedTurn(rows[1], since, before)), op.condition, op.bands)
+
+
 def _turn(op: CountedJoin, rows: Inputs, state: ShardState, turn: Context) -> list[_Changes]:
     """What a turn gives: the pairs that begin in it to each window that holds them, and the ends of windows that are no
     larger than its slices."""
     low, high = (0, max(op.longest)) if turn.apart is None else turn.apart
-    sides = CountedTurn(rows[0], turn.low, turn.high), CountedTurn(rows[1], turn.low, turn.high)
+    sides = _sides(op, rows, turn.low, turn.high)
     room, places = _TimedRoom(sides, turn), [n for n, w in enumerate(op.windows) if max(w) > low]
     pairs, held = beginning(sides, [op.windows[n] for n in places], low, high, room)
     own = [n for n in places if max(op.windows[n]) <= high]
@@ -184,7 +200,7 @@ def _ends(sides: Sides, counts: Counts, pairs: Pairs, known: bool) -> Ints:
     (``known``): else that slice's turn says so."""
     if not known:
         return unending(len(pairs))
-    first, second = (s.moment(p.group, p.number + n) for s, p, n in zip(sides, pairs.parts, counts, strict=True))
+    first, second = (s.moment(p.group, p.number + n) for s, p, n in zip(sides.turns, pairs.parts, counts, strict=True))
     return np.minimum(first, second)
 
 

@@ -7,24 +7,43 @@ bound), so of two turns of other slices none begins in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.time import NEVER
 from muntin.kernels.hashing import exact
 from muntin.kernels.keys import columns_equal
-from muntin.operators.joins.counted_rows import Numbered
+from muntin.operators.joins.bands import limits_of
+from muntin.operators.joins.counted_rows import InBand, Numbered, Wanted
 from muntin.operators.joins.counted_turn import CountedTurn
 from muntin.operators.joins.gather import Ints
+from muntin.operators.joins.join_graph import Band
 from muntin.operators.joins.room import Room
+from muntin.plan.exprs import TRUE, Expr, columns_of
+from muntin.scalars.evaluate import predicate_mask
+
+ANY = 1 << 60
+"""Beyond all numbers of rows."""
 
 Counts = tuple[int, int]
 """Rows of a window on each input."""
 
-Sides = tuple[CountedTurn, CountedTurn]
+Numbers = Callable[[Ints, Ints], tuple[Ints, Ints]]
+"""Of partitions of the other input, and the rows that look for partners in them (by place), which numbers those have:
+closed ranges."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both inputs in a turn, what their pairs fulfil beside equal keys, and the ranges that follow from that."""
+
+    turns: tuple[CountedTurn, CountedTurn]
+    condition: Expr = TRUE
+    bands: tuple[Band, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,7 @@ class Pairs:
 
     def apart(self, sides: Sides, at: Ints) -> tuple[Ints, Ints]:
         """How many rows of its partition have come at the instants after either part."""
-        first, second = (s.upto(p.group, at) - p.number for s, p in zip(sides, self.parts, strict=True))
+        first, second = (s.upto(p.group, at) - p.number for s, p in zip(sides.turns, self.parts, strict=True))
         return first, second
 
     @staticmethod
@@ -65,7 +84,7 @@ def beginning(
     behind = pairs.apart(sides, pairs.at)
     every = np.arange(len(pairs))
     inside, held = np.zeros(len(pairs), np.bool_), {}
-    wider, among = (sides[0].given.count, sides[1].given.count), every
+    wider, among = (sides.turns[0].given.count, sides.turns[1].given.count), every
     for w in sorted(windows, reverse=True):  # where one holds the next, that looks at its pairs alone
         if w[0] > wider[0] or w[1] > wider[1]:
             among = every
@@ -83,54 +102,64 @@ def _met(sides: Sides, low: int, high: int, room: Room) -> Iterator[Pairs]:
     when they come; of two that come at one instant the second's row finds the first's."""
     total = 0
     for i in (0, 1):
-        side, other = sides[i], sides[1 - i]
-        coming = side.coming(room)
-        if coming is None:
-            continue
-        rows, at = coming
-        behind = side.upto(rows.group, at) - rows.number
-        if (behind >= high).any():
-            some = np.flatnonzero(behind < high)
-            rows, at, behind = rows.take(some), at[some], behind[some]
-        groups = other.partitions_of(rows, side)
-        newest = other.upto(groups, at)
-        last = other.upto(groups, at, before=i == 0)
+        coming = sides.turns[i].coming(room)
+        if coming is not None:
+            pairs = _met_by(sides, i, *coming, (low, high), room, total)
+            total += len(pairs)
+            yield pairs
+
+
+def _met_by(
+    sides: Sides, i: int, rows: Numbered, at: Ints, apart: tuple[int, int], room: Room, total: int
+) -> Pairs:
+    """Those of ``rows`` of input ``i``, which come ``at`` these instants."""
+    side, other, (low, high) = sides.turns[i], sides.turns[1 - i], apart
+    behind = side.upto(rows.group, at) - rows.number
+    if (behind >= high).any():
+        some = np.flatnonzero(behind < high)
+        rows, at, behind = rows.take(some), at[some], behind[some]
+
+    def numbers(group: Ints, k: Ints) -> tuple[Ints, Ints]:
+        newest, last = other.upto(group, at[k]), other.upto(group, at[k], before=i == 0)
         if low:
-            last = np.where(behind < low, np.minimum(last, newest - low), last)
-        first = newest - min(other.given.count, high) + 1
-        hashes = side.rows.hashes(rows)
-        asked, partners = other.rows.with_keys(hashes, groups, (first, last), room, total)
-        total += len(asked)
-        yield _paired(sides, i, rows.take(asked), partners, at[asked])
+            last = np.where(behind[k] < low, np.minimum(last, newest - low), last)
+        return newest - min(other.given.count, high) + 1, last
+
+    return _partners(sides, i, rows, at, numbers, room, total)
 
 
 def ending(sides: Sides, counts: Counts, low: int, room: Room) -> Iterator[Pairs]:
     """Pairs that leave windows of ``counts`` in this turn, without those that began in it at least ``low`` rows apart:
     these were given with their ends. One whose parts leave at one instant is found by the second."""
     for i in (0, 1):
-        side, other = sides[i], sides[1 - i]
+        side, other = sides.turns[i], sides.turns[1 - i]
         some = low > 0 or (side.rows.chunks and other.rows.chunks)
         rows = side.leaving(counts[i], room, low > 0) if some else None
-        if rows is None:
-            continue
-        at = side.moment(rows.group, rows.number + counts[i])
-        groups = other.partitions_of(rows, side)
-        first = other.upto(groups, at, before=i == 1) - counts[1 - i] + 1
-        # a partner that comes when ``low`` rows have come after a row begins a pair that is so far apart
-        last = other.upto(groups, np.minimum(at, side.moment(rows.group, rows.number + low)), before=True)
+        if rows is not None:
+            pairs = _ended_by(sides, i, rows, counts, low, room)
+            yield _begun_before(sides, pairs, low) if low else pairs
+
+
+def _ended_by(sides: Sides, i: int, rows: Numbered, counts: Counts, low: int, room: Room) -> Pairs:
+    """Those that ``rows`` of input ``i`` end, which are pushed out."""
+    side, other = sides.turns[i], sides.turns[1 - i]
+    at, came = side.moment(rows.group, rows.number + counts[i]), side.moment(rows.group, rows.number)
+    # a partner that comes when ``low`` rows have come after a row begins a pair that is so far apart
+    until = np.minimum(at, side.moment(rows.group, rows.number + low))
+
+    def numbers(group: Ints, k: Ints) -> tuple[Ints, Ints]:
+        first = other.upto(group, at[k], before=i == 1) - counts[1 - i] + 1
         if low:
-            came = side.moment(rows.group, rows.number)
-            first = np.where(came > NEVER, np.maximum(first, other.upto(groups, came) - low + 1), first)
-        hashes = side.rows.hashes(rows)
-        asked, partners = other.rows.with_keys(hashes, groups, (first, last), room, new=low > 0)
-        pairs = _paired(sides, i, rows.take(asked), partners, at[asked])
-        yield _begun_before(sides, pairs, low) if low else pairs
+            first = np.where(came[k] > NEVER, np.maximum(first, other.upto(group, came[k]) - low + 1), first)
+        return first, other.upto(group, until[k], before=True)
+
+    return _partners(sides, i, rows, at, numbers, room, new=low > 0)
 
 
 def _begun_before(sides: Sides, pairs: Pairs, low: int) -> Pairs:
     """Those that began before this turn, or less than ``low`` rows apart (and at all: a row that is pushed out as it
     comes begins none)."""
-    first, second = (s.moment(p.group, p.number) for s, p in zip(sides, pairs.parts, strict=True))
+    first, second = (s.moment(p.group, p.number) for s, p in zip(sides.turns, pairs.parts, strict=True))
     began = np.maximum(first, second)
     near = np.maximum(*pairs.apart(sides, began)) < low
     return pairs.where((began < pairs.at) & (near | (began == NEVER)))
@@ -138,23 +167,61 @@ def _begun_before(sides: Sides, pairs: Pairs, low: int) -> Pairs:
 
 def holding(sides: Sides, counts: Counts, at: int, room: Room) -> Pairs:
     """The pairs in windows of ``counts`` before this turn, as beginning ``at`` an instant."""
-    side, other = sides
+    side, other = sides.turns
     rows = side.held(counts[0])
     if not len(rows):
         return Pairs.concat([])
-    groups = other.partitions_of(rows, side)
-    numbers = other.had[groups] - counts[1] + 1, other.had[groups]
-    asked, partners = other.rows.with_keys(side.rows.hashes(rows), groups, numbers, room, new=False)
-    return _paired(sides, 0, rows.take(asked), partners, np.full(len(asked), at))
+    return _partners(
+        sides, 0, rows, np.full(len(rows), at),
+        lambda group, k: (other.had[group] - counts[1] + 1, other.had[group]), room, new=False,
+    )  # fmt: skip
 
 
-def _paired(sides: Sides, i: int, own: Numbered, partners: Numbered, at: Ints) -> Pairs:
-    """Rows of input ``i`` and of the other whose hashes are equal as pairs, if their keys are."""
-    side, other = sides[i].rows, sides[1 - i].rows
-    pairs = Pairs((own, partners) if i == 0 else (partners, own), at)
-    if exact([side.schema.field(k).type for k in side.given.keys]) or len(pairs) == 0:
-        return pairs
-    same = np.ones(len(pairs), np.bool_)
-    for left, right in zip(side.keys(own), other.keys(partners), strict=True):
-        same &= columns_equal(left, right)
-    return pairs.where(same)
+def _partners(
+    sides: Sides, i: int, rows: Numbered, at: Ints, numbers: Numbers, room: Room, total: int = 0, new: bool = True
+) -> Pairs:
+    """Rows of input ``i`` with those of the other that are pairs with them and have such ``numbers``; ``new``: those
+    that come in this step, too. Where the key does not say of which partition partners are, all with the key are looked
+    at: their own partitions say whether they are near enough."""
+    side, other = sides.turns[i], sides.turns[1 - i]
+    every = np.arange(len(rows))
+    group = other.partitions_of(rows, side) if other.given.partition_known else None
+    near = (np.full(len(rows), -ANY), np.full(len(rows), ANY)) if group is None else numbers(group, every)
+    wanted = Wanted(side.rows.hashes(rows), near, _band(sides, i, rows))
+    asked, partners = other.rows.with_keys(wanted, group, room, total, new)
+    some = _fulfil(sides, i, rows.take(asked), partners)
+    if some is not None:
+        asked, partners = asked[some], partners.take(some)
+    if group is None and len(asked):
+        partners = other.in_partitions(partners)
+        low, high = numbers(partners.group, asked)
+        some = np.flatnonzero((low <= partners.number) & (partners.number <= high))
+        asked, partners = asked[some], partners.take(some)
+    own = rows.take(asked)
+    return Pairs((own, partners) if i == 0 else (partners, own), at[asked])
+
+
+def _band(sides: Sides, i: int, rows: Numbered) -> InBand | None:
+    """What rows of input ``i`` ask the other's sorted column for; None where it has none."""
+    side, other = sides.turns[i].rows, sides.turns[1 - i].given
+    if not other.sorted_by:
+        return None
+    bands = [b for b in sides.bands if b.column == other.sorted_by[0]]
+    limits = limits_of(bands, lambda b: side.columns(rows, [b.other]).column(0), len(rows))
+    return InBand(0, limits)
+
+
+def _fulfil(sides: Sides, i: int, own: Numbered, partners: Numbered) -> Ints | None:
+    """Which rows of input ``i`` and of the other whose hashes are equal are pairs (None: all): those whose keys are
+    equal and that fulfil the condition."""
+    side, other = sides.turns[i].rows, sides.turns[1 - i].rows
+    same = np.ones(len(own), np.bool_)
+    if not exact([side.schema.field(k).type for k in side.given.keys]) and len(own):
+        for left, right in zip(side.keys(own), other.keys(partners), strict=True):
+            same &= columns_equal(left, right)
+    if sides.condition != TRUE and len(own):
+        used = {c.name for c in columns_of(sides.condition)}
+        parts = [s.columns(r, [n for n in s.schema.names if n in used]) for s, r in ((side, own), (other, partners))]
+        arrays, names = ([x for p in parts for x in of(p)] for of in (lambda p: p.columns, lambda p: p.schema.names))
+        same &= predicate_mask(sides.condition, pa.RecordBatch.from_arrays(arrays, names=names))
+    return None if same.all() else np.flatnonzero(same)

@@ -1,6 +1,7 @@
 """One input of a join of windows of rows: rows are numbered by partition and kept once, as the largest window needs.
 
-A row is found by its key and its number, and by its partition and its number. In a window of n rows it is from when it
+A row is found by its key and its number (where nothing must be equal all rows have one key; or by a value and its
+number, where that is in a range), and by its partition and its number. In a window of n rows it is from when it
 comes until row number + n of its partition does; so whoever knows how many rows of a partition had come at an instant
 knows which rows were in which window then, and no row need be marked or rewritten to leave. State: rows by partition
 (``state.keyed_table``), and the rows that the largest window holds, in runs (``state.runs``).
@@ -9,7 +10,7 @@ knows which rows were in which window then, and no row need be marked or rewritt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows, no_columns
 from muntin.core.time import FOREVER
-from muntin.kernels.hashing import exact, hash_columns
+from muntin.kernels.hashing import exact, hash_columns, shard_of
+from muntin.kernels.joining import between
 from muntin.kernels.keys import columns_equal
 from muntin.kernels.spans import probe_spans
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Refs, gather
-from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, rebuilder, store_rows
+from muntin.operators.joins.indexed_window import HASH, Floats, Layout, OpenChunk, Side, rebuilder, store_rows
 from muntin.operators.joins.room import Room
 from muntin.operators.rows_window import rank_within, released
 from muntin.plan.exprs import TRUE, Expr
@@ -41,20 +43,40 @@ PLACE = "__f"
 
 @dataclass(frozen=True)
 class CountedInput:
-    """What a join does with an input. ``keys``: the columns that are joined; ``by``: those that say the partition,
-    which are among them; ``order``: the one that orders rows of one instant (None, and for its ties: as they arrive);
-    ``keep``: what rows must fulfil to be joined, though all are numbered; ``count``: rows of the largest window."""
+    """What a join does with an input. ``keys``: the columns that are joined; ``by``: those that say the partition;
+    ``order``: the one that orders rows of one instant (None, and for its ties: as they arrive); ``keep``: what rows
+    must fulfil to be joined, though all are numbered; ``count``: rows of the largest window.
+
+    ``spread``: the columns by which rows are spread over shards to be joined, where every shard gets all rows to number
+    them (None: all that come are joined). ``sorted_by``: columns that the join asks for ranges of."""
 
     keys: tuple[str, ...]
     by: tuple[str, ...]
     order: str | None
     keep: Expr
     count: int
+    spread: tuple[str, ...] | None = None
+    sorted_by: tuple[str, ...] = ()
 
     @property
     def layout(self) -> Layout:
         """By key, and by partition where that is not the same."""
-        return Layout((self.keys,) if self.by == self.keys else (self.keys, self.by))
+        return Layout((self.keys,) if self.by == self.keys else (self.keys, self.by), self.sorted_by)
+
+    @property
+    def partition_known(self) -> bool:
+        """Whether the key of a row says of which partition its partners are."""
+        return {*self.by} <= {*self.keys}
+
+    def joined(self, rows: pa.RecordBatch, shard: int, shards: int) -> Ints:
+        """The places of the rows that are joined on a shard."""
+        place = np.arange(rows.num_rows)
+        if self.keep != TRUE and len(place):
+            place = np.flatnonzero(predicate_mask(self.keep, rows))
+        if self.spread is None or shards == 1:
+            return place
+        own = [rows.column(n) for n in self.spread]
+        return place[shard_of(hash_columns(own, rows.num_rows)[place], shards) == shard]
 
     @property
     def partition_index(self) -> int:
@@ -90,6 +112,45 @@ class Numbered:
         )
 
 
+@dataclass(frozen=True)
+class InBand:
+    """For each row that is asked for the least and the greatest value of sorted column number ``column``."""
+
+    column: int
+    limits: tuple[Floats, Floats]
+
+    def take(self, index: Ints) -> InBand:
+        """Of those at ``index``."""
+        return InBand(self.column, (self.limits[0][index], self.limits[1][index]))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Rows to be found: by their keys' ``hashes`` or in a ``band``, those whose ``numbers`` are in closed ranges."""
+
+    hashes: Ints
+    numbers: tuple[Ints, Ints]
+    band: InBand | None = None
+
+
+def _by_hash(index: int, chunk: OpenChunk, side: Side, room: Room, total: int) -> tuple[Ints, Ints]:
+    """(row that is asked for, row of the chunk) for each that an index has with the same hash and at the numbers."""
+    spans = room.spans(
+        partial(probe_spans, side, chunk.probe_side(index), chunk.directory(index), FOREVER, True), before=total
+    )
+    return spans.pair_rows().astype(np.int64), chunk.row_numbers(index, spans.pair_partners())
+
+
+def _in_band(band: InBand, chunk: OpenChunk, side: Side, room: Room, total: int) -> tuple[Ints, Ints]:
+    """The same for those whose values are within the limits."""
+    _, since, until = side
+    places, rows = chunk.in_band(band.column, band.limits, since, until)
+    asked, found, _ = room.found(
+        partial(between, places, rows, (since, until), chunk.times(), FOREVER), before=total
+    )
+    return asked.astype(np.int64), found.astype(np.int64)
+
+
 class CountedRows:
     """The rows of an input in one step: those that it had (``chunks``) and those that come (``fresh``, in order).
 
@@ -100,6 +161,7 @@ class CountedRows:
     def __init__(self, given: CountedInput, number: int, state: ShardState, batch: Batch, ctx: Context) -> None:
         self.given, self._state, self._name = given, state, f"in{number}"
         self.low, self._high = ctx.low, ctx.high
+        self._place = ctx.shard, ctx.shards
         self.fresh = released(given.order, state, f"waiting{number}", batch, ctx)
         self.start = int64s(self.fresh, START)
         self.schema = batch.columns.schema
@@ -142,8 +204,7 @@ class CountedRows:
         instant = np.cumsum(np.diff(self.start, prepend=self.start[:1]) != 0)
         later = rank_within((self.group * (len(instant) + 1) + instant)[::-1])[::-1]
         alive = np.flatnonzero(later < self.given.count)
-        if self.given.keep != TRUE and len(alive):
-            alive = alive[predicate_mask(self.given.keep, self.fresh.take(pa.array(alive)))]
+        alive = alive[self.given.joined(self.fresh.take(pa.array(alive)), *self._place)]
         if len(alive) == 0:
             return None
         rows = self.fresh.select(self.schema.names).take(pa.array(alive)).append_column(PLACE, pa.array(alive))
@@ -161,7 +222,7 @@ class CountedRows:
         window = self.window if new else self.chunks
         keys = self._table.keys
         hashes = hash_columns(keys.columns, keys.num_rows)[group]
-        asked, refs, number = self._between(window, self.given.partition_index, hashes, numbers, room)
+        asked, refs, number = self._between(window, self.given.partition_index, Wanted(hashes, numbers), room)
         if len(asked) and (not exact([f.type for f in self._keys]) or any(c.null_count for c in keys.columns)):
             found, wanted = gather(refs, window, self.given.by), keys.take(pa.array(group[asked]))
             same = np.ones(len(asked), np.bool_)
@@ -180,40 +241,35 @@ class CountedRows:
         return Numbered.concat(found)
 
     def with_keys(
-        self, hashes: Ints, group: Ints, numbers: tuple[Ints, Ints], room: Room, total: int = 0, new: bool = True
+        self, wanted: Wanted, group: Ints | None, room: Room, total: int = 0, new: bool = True
     ) -> tuple[Ints, Numbered]:
-        """Rows with keys of these ``hashes``, of the partitions ``group``, whose numbers are in closed ranges, and for
-        which of those asked for each is; ``new``: those that come in this step, too; ``total``: pairs that there are
-        already."""
+        """The rows that are ``wanted``, of the partitions ``group`` (None: of any), and for which of those asked for
+        each is; ``new``: those that come in this step, too; ``total``: pairs that there are already."""
         window = self.window if new else self.chunks
-        asked, refs, number = self._between(window, 0, hashes, numbers, room, total)
-        return asked, Numbered(refs, group[asked], number)
+        asked, refs, number = self._between(window, 0, wanted, room, total)
+        return asked, Numbered(refs, np.zeros(len(asked), np.int64) if group is None else group[asked], number)
+
+    def in_partitions(self, rows: Numbered) -> Numbered:
+        """The rows with their partitions."""
+        return replace(rows, group=self._table.ids_of(gather(rows.refs, self.window, self.given.by), len(rows)))
 
     def _between(
-        self,
-        window: Sequence[OpenChunk],
-        index: int,
-        hashes: Ints,
-        numbers: tuple[Ints, Ints],
-        room: Room,
-        total: int = 0,
+        self, window: Sequence[OpenChunk], index: int, wanted: Wanted, room: Room, total: int = 0
     ) -> tuple[Ints, Refs, Ints]:
         """Rows by an index: which of those asked for each is for, where it is, its number."""
-        low, high = numbers
+        low, high = wanted.numbers
         some = np.flatnonzero(low <= high)
         # a row is kept as an interval of numbers, from its own to the one that pushes it out of the largest window
-        side = (hashes[some], low[some] + self.given.count - 1, high[some] + 1)
+        side = (wanted.hashes[some], low[some] + self.given.count - 1, high[some] + 1)
+        find = partial(_in_band, wanted.band.take(some)) if wanted.band else partial(_by_hash, index)
         found: list[tuple[Ints, Ints, Ints, Ints]] = []
         least, most = (int(low[some].min()), int(high[some].max())) if len(some) else (0, -1)
         for number, chunk in enumerate(window):
             if chunk.meta["max_start"] < least or chunk.meta["min_start"] > most:
                 continue
-            other, directory = chunk.probe_side(index), chunk.directory(index)
-            spans = room.spans(partial(probe_spans, side, other, directory, FOREVER, True), before=total)
-            total += spans.pairs
-            places = spans.pair_partners()
-            rows = chunk.row_numbers(index, places)
-            found.append((some[spans.pair_rows()], np.full(len(rows), number), rows, other[1][places]))
+            asked, rows = find(chunk, side, room, total)
+            total += len(rows)
+            found.append((some[asked], np.full(len(rows), number), rows, int64s(chunk.rows, START)[rows]))
         if not found:
             none = np.empty(0, np.int64)
             return none, Refs(none, none), none
@@ -226,7 +282,11 @@ class CountedRows:
 
     def keys(self, rows: Numbered) -> list[pa.Array]:
         """The rows' keys."""
-        return list(gather(rows.refs, self.window, self.given.keys).columns)
+        return list(self.columns(rows, self.given.keys).columns)
+
+    def columns(self, rows: Numbered, names: Sequence[str]) -> pa.RecordBatch:
+        """The named columns of the rows."""
+        return gather(rows.refs, self.window, names)
 
     def save(self, done: int) -> None:
         """Keep what the next step needs: the counts of rows, and those that the largest window has had since ``done``,
@@ -267,11 +327,11 @@ class CountedRows:
 
 def begin_counted(
     given: CountedInput, number: int, state: ShardState, partitions: tuple[pa.RecordBatch, Ints],
-    numbered: tuple[pa.RecordBatch, Ints], ahead: Batch,
+    numbered: tuple[pa.RecordBatch, Ints], ahead: Batch, shard: int = 0, shards: int = 1,
 ) -> None:  # fmt: skip
-    """Let an empty state of input ``number`` go on where one is that has had these rows. ``partitions``: keys, and how
-    many rows each has had; ``numbered``: the last rows of each at least, with their numbers; ``ahead``: rows whose
-    instant is to come."""
+    """Let an empty state of input ``number`` on a shard go on where one is that has had these rows. ``partitions``:
+    keys, and how many rows each has had; ``numbered``: the last rows of each at least, with their numbers; ``ahead``:
+    rows whose instant is to come."""
     (keys, had), (rows, own) = partitions, numbered
     table = KeyedTable(state, f"partitions{number}", keys.schema)
     ids = table.ids_of(keys, len(had))
@@ -280,10 +340,8 @@ def begin_counted(
     if len(ahead):
         insert(state, f"waiting{number}", timed(ahead.columns, ahead.ts, ahead.exp))
     group = table.ids_of(_of(rows, given.by), rows.num_rows)
-    stays = own + given.count > table.counter("rows")[group]
-    if given.keep != TRUE and len(stays):
-        stays &= predicate_mask(given.keep, rows)
-    place = np.flatnonzero(stays)
+    place = given.joined(rows, shard, shards)
+    place = place[own[place] + given.count > table.counter("rows")[group[place]]]
     if len(place):
         kept = timed(rows.take(pa.array(place)), own[place], own[place] + given.count)
         entered = rebuilder(given.layout, rows.schema.names)(kept)

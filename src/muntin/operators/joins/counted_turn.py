@@ -56,6 +56,12 @@ class CountedTurn:
         self._count()
         return found
 
+    def in_partitions(self, rows: Numbered) -> Numbered:
+        """Rows of this input with their partitions."""
+        found = self.rows.in_partitions(rows)
+        self._count()
+        return found
+
     def upto(self, group: Ints, at: Ints, before: bool = False) -> Ints:
         """How many rows of the partitions had come at the instants (``before``: before them)."""
         instants = np.searchsorted(self._instants, at, side="left" if before else "right")

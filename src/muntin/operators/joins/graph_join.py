@@ -24,12 +24,12 @@ from muntin.kernels.spans import probe_spans
 from muntin.operators.coalesce import coalesce
 from muntin.operators.context import Context
 from muntin.operators.held_back import held_back
+from muntin.operators.joins.bands import limits_of
 from muntin.operators.joins.gather import Ints, Refs, gather, product, starting, whole
 from muntin.operators.joins.indexed_window import (
     TIMES_BYTES,
     Layout,
     OpenChunk,
-    as_float,
     let_go,
     repack,
     store_rows,
@@ -47,9 +47,6 @@ from muntin.state.window_rows import EXP, START
 
 BLOCK_PAIRS = 1 << 22
 """Candidates that are looked at together where no index narrows them down."""
-
-ULPS = 8
-"""A band's ends are moved outwards by so many units in the last place: the condition itself decides."""
 
 Windows = list[list[OpenChunk]]
 
@@ -331,23 +328,11 @@ class Hop:
 
     def _by_band(self, partial: Partial, until: Ints) -> Enter:
         number = self.task.op.band_columns(self.way.input).index(self.way.band[0].column)
-        low, high = np.full(len(partial), -np.inf), np.full(len(partial), np.inf)
-        for b in self.way.band:
-            values = as_float(self.column(partial, b.partner, b.other))
-            slack = ULPS * np.spacing(np.abs(values) + max(abs(b.low or 0.0), abs(b.high or 0.0)))
-            slack[~np.isfinite(slack)] = 0.0
-            low = low if b.low is None else np.maximum(low, values + b.low - slack)
-            high = high if b.high is None else np.minimum(high, values + b.high + slack)
+        limits = limits_of(self.way.band, lambda b: self.column(partial, b.partner, b.other), len(partial))
 
         def enter(chunk: OpenChunk) -> tuple[Ints, Ints]:
-            values, rows = chunk.sorted_column(number)
-            lo = np.searchsorted(values, low, side="left").astype(np.int64)
-            hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
             since, exp = self._near(partial, chunk)
-            *those, order = chunk.by_time(since, until)
-            places = lo, np.where(those[0] < those[1], np.maximum(lo, hi), lo)
-            if int((those[1] - those[0]).sum()) < int((places[1] - places[0]).sum()):
-                places, rows = (those[0], those[1]), order  # most rows within the bounds are of other times
+            places, rows = chunk.in_band(number, limits, since, until)
             args = places, rows, (since, until), (chunk.times()[0], exp), self.limit
             left, right, _ = self.task.room.found(bind(between, *args))
             return left.astype(np.int64), right.astype(np.int64)

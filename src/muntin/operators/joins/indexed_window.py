@@ -41,6 +41,7 @@ TIMES_BYTES = 16
 """Of start and expiry, for each row."""
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Side = tuple[Ints, Ints, Ints]
 """Hash, start and expiry of rows."""
 
@@ -104,6 +105,20 @@ class OpenChunk:
     def times(self) -> tuple[Ints, Ints]:
         """Start and expiry, by row."""
         return int64s(self.rows, START), int64s(self.rows, EXP)
+
+    def in_band(
+        self, number: int, limits: tuple[Floats, Floats], since: Ints, before: Ints
+    ) -> tuple[tuple[Ints, Ints], NDArray[np.int32]]:
+        """((low, high), order): for each interval and limits of a sorted column the places [low, high) in an order of
+        the rows outside of which none is within both, by value or by time, whichever leaves fewer."""
+        (low, high), (values, rows) = limits, self.sorted_column(number)
+        lo = np.searchsorted(values, low, side="left").astype(np.int64)
+        hi = np.where(np.isinf(high), len(values), np.searchsorted(values, high, side="right")).astype(np.int64)
+        first, last, order = self.by_time(since, before)
+        hi = np.where(first < last, np.maximum(lo, hi), lo)
+        if int((last - first).sum()) < int((hi - lo).sum()):
+            return (first, last), order
+        return (lo, hi), rows
 
     def by_time(self, since: Ints, before: Ints) -> tuple[Ints, Ints, NDArray[np.int32]]:
         """(low, high, order): for each interval the places [low, high) in the order of start outside of which no row
