@@ -116,9 +116,8 @@ REPORTED = [*ALONE[:2], *ALONE[3:]]
 @pytest.mark.parametrize(("by", "shards"), [("", 1), (BY, 3)])
 @pytest.mark.parametrize(
     ("first", "forms", "slide"),
-    [(ON_A, ALONE, ""), (ON_A, REPORTED, " SLIDE 3"), (ON_BOTH, PAIRS[:2], ""), (LOOPS, LOOPED, ""),
-     (ON_BOTH, LOOPED, "")],
-)  # fmt: skip
+    [(ON_A, ALONE, ""), (ON_A, REPORTED, " SLIDE 3"), (ON_BOTH, PAIRS[:2], ""), (LOOPS, LOOPED, "")],
+)
 def test_all_forms_are_filled(by: str, shards: int, first: list[str], forms: list[str], slide: str) -> None:
     """Windows and aggregates go on from a window, joins from one that two queries share."""
     windows = {x: f"[{by}ROWS {n}{slide}]" for x, n in (("w", 6), ("u", 11))}

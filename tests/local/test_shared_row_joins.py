@@ -174,6 +174,7 @@ LATEST = "(SELECT * FROM {s} WHERE ts <= {t} QUALIFY row_number() OVER ({by}ORDE
 def test_answers_are_those_of_the_naive_evaluator_and_of_duckdb(by: str, on: str) -> None:
     """At every instant; DuckDB numbers the rows that there are by then, from the last one back."""
     sizes, batches = [(1, 1), (3, 3), (4, 2), (9, 9)], in_order_of_time(Random(by), 30)
+    sizes = [(n + 15, m + 15) for n, m in sizes] if by not in ("", BY) else sizes  # smaller ones would stay apart
     queries = bound(*(PAIRS.format(by=by, a=a, b=b).replace("a.k = b.k", on) for a, b in sizes))
     pipeline = LocalPipeline(plan_queries(queries), 2)
     results = zip(*[*(pipeline.push_all(b) for b in batches), pipeline.finish_all()], strict=True)
