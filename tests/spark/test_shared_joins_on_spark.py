@@ -24,6 +24,11 @@ TEXTS = {
     "b [RANGE 9 SECONDS SLIDE 2 SECONDS] b WHERE a.k = b.k AND a.v > 20 GROUP BY b.j",
     "many": "SELECT a.k, a.v, b.v AS w FROM a [ROWS 40] a, b [ROWS 30] b WHERE a.k = b.k",
     "few": "SELECT b.j, COUNT(*) AS n FROM a [ROWS 7] a, b [ROWS 9] b WHERE a.k = b.k AND a.v > 20 GROUP BY b.j",
+    "near": "SELECT a.k, b.v AS w FROM a [ROWS 30] a, b [ROWS 40] b WHERE a.v BETWEEN b.v - 5 AND b.v + 5",
+    "nearer": "SELECT b.j, COUNT(*) AS n FROM a [ROWS 19] a, b [PARTITION BY k ROWS 8] b WHERE a.v < b.v GROUP BY b.j",
+    "nearest": "SELECT a.v, b.j FROM a [ROWS 25] a, b [PARTITION BY k ROWS 9] b WHERE a.v < b.v AND a.k > 2",
+    "close": "SELECT b.j, COUNT(*) AS n FROM a [ROWS 20] a, b [ROWS 9] b WHERE a.v BETWEEN b.v - 5 AND b.v + 5 "
+    "GROUP BY b.j",
     "part": "SELECT a.j, b.name FROM a [RANGE 5 SECONDS] a, b [RANGE 5 SECONDS] b WHERE a.k = b.k AND a.j < b.j",
 }
 
@@ -43,6 +48,8 @@ def test_a_shared_join_on_spark_answers_as_each_alone(
         if "wide" in names:
             assert "one join in place of 3, for wide, narrow, part" in session.explain()
             assert "one join in place of 2, for many, few: it keeps 40 rows instead of 47" in session.explain()
+            assert "one join in place of 2, for near, close: it keeps 30 rows instead of 50" in session.explain()
+            assert "one join in place of 2, for nearer, nearest" in session.explain()
         session.start(str(tmp_path / "cp"), "available_now").await_termination()
         for n, source in feeds.items():
             source.put(*tables[n][3:])

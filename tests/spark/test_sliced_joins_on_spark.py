@@ -32,6 +32,7 @@ STREAMS = tuple(
 )
 JOIN = "SELECT COUNT(*) AS n FROM A [RANGE {w} SECONDS] a, B [RANGE {w} SECONDS] b WHERE a.k = b.k"
 ROWS = "SELECT COUNT(*) AS n FROM A [ROWS {w}] a, B [ROWS {w}] b WHERE a.k = b.k"
+LOOP = ROWS.replace("a.k = b.k", "a.v < b.v")
 CHAIN = JOIN.replace("WHERE", ", A [RANGE {w} SECONDS] c WHERE") + " AND b.v = c.v"
 
 
@@ -49,7 +50,7 @@ def report(spec: PipelineSpec, rows: int, *owing: int) -> list[dict[str, dict[st
     return [{PIPELINE: {"rows": rows, **{f"{OWES} {spec.signatures[q]}": 1 for q in owing}}}]
 
 
-@pytest.mark.parametrize("text", [JOIN, ROWS])
+@pytest.mark.parametrize("text", [JOIN, ROWS, LOOP])
 @pytest.mark.parametrize(
     ("schedule", "expected"), [("swf", [False, False, True]), ("greedy", [False, True, True]), ("lwo", [False] * 3)]
 )
@@ -78,8 +79,8 @@ def test_who_waits_for_a_slice(tmp_path: Path, schedule: str, expected: list[boo
 
 
 def test_the_policy_is_no_part_of_what_a_join_is() -> None:
-    for text in (JOIN, ROWS):
-        plans = plan_queries([bind(text.format(w=w), Catalog(STREAMS)) for w in (1, 9)], "swf")
+    for text in (JOIN, ROWS, LOOP):
+        plans = plan_queries([bind(text.format(w=w), Catalog(STREAMS)) for w in (1, 30)], "swf")
         other = with_schedule(plans[0], "greedy")
         assert other.id == plans[0].id and with_schedule(other, None) is other
         assert [s.schedule for v in other.vertices if (s := slices_of(v.op)) is not None] == ["greedy"]
@@ -98,7 +99,7 @@ def test_small_windows_run_while_large_ones_wait(
     for n, source in feeds.items():
         session.stream(n, source.live())
     texts = {f"q{w}": JOIN.format(w=w) for w in windows} | {f"chain{w}": CHAIN.format(w=w) for w in (7, 9)}
-    texts |= {f"rows{w}": ROWS.format(w=w) for w in (4, 80)}
+    texts |= {f"{n}{w}": t.format(w=w) for n, t in (("rows", ROWS), ("loop", LOOP)) for w in (4, 80)}
     for name, text in texts.items():
         session.sql(text, name=name).write("parquet", str(tmp_path / name))
     assert "in 3 slices (swf)" in session.explain() and "in 2 slices (swf)" in session.explain()
@@ -119,8 +120,8 @@ def test_small_windows_run_while_large_ones_wait(
     run.heartbeat(end)
     run.process_all_available()
     run.stop()
-    assert all(s["q2"] == s["chain7"] == s["rows4"] == 0 for s in seen)
-    assert all(max(s[name] for s in seen) >= 2 for name in ("q25", "chain9", "rows80"))
+    assert all(s["q2"] == s["chain7"] == s["rows4"] == s["loop4"] == 0 for s in seen)
+    assert all(max(s[name] for s in seen) >= 2 for name in ("q25", "chain9", "rows80", "loop80"))
     for name, text in texts.items():
         pipeline = LocalPipeline(plan_query(bind(text, session.catalog)))
         whole = {n: pa.concat_tables(t) for n, t in tables.items()}

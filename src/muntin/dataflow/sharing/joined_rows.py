@@ -59,9 +59,8 @@ class RowsInput:
 
     @property
     def joined(self) -> Hashable:
-        """Equal for those that are numbered alike and joined on the same columns, by whatever they are spread for that.
-        """
-        return self.numbered, self.keys, self.spread is None
+        """Equal for those that are numbered alike and joined on the same columns, however they are spread for that."""
+        return self.numbered, self.keys
 
 
 @dataclass(frozen=True)

@@ -194,19 +194,21 @@ class SharedRowJoin(RowJoin):
 
 def merged(members: Sequence[JoinedRows]) -> SharedRowJoin:
     """The join of the largest windows that serves all members."""
-    settled = next(iter(_spreads(members)), (None, None))
-    first, second = (_merged([m.inputs[i] for m in members], settled[i]) for i in (0, 1))
-    return SharedRowJoin((first, second), tuple(members))
+    settled = next(iter(_spreads(members)), None)
+    first, second = (_merged([m.inputs[i] for m in members]) for i in (0, 1))
+    both = first, second
+    if settled is not None:
+        both = replace(first, spread=settled[0]), replace(second, spread=settled[1])
+    return SharedRowJoin(both, tuple(members))
 
 
-def _merged(inputs: Sequence[RowsInput], settled: tuple[Column, ...] | None) -> KeptColumns:
+def _merged(inputs: Sequence[RowsInput]) -> KeptColumns:
     common = [c for c in inputs[0].keep if all(c in i.keep for i in inputs)]
     keep = ordered([*common, *either([[c for c in i.keep if c not in common] for i in inputs])])
     one, asked = inputs[0], {c for i in inputs for k in i.keep for c in columns_of(k)}
     columns = {*one.keys, *one.by, *one.order, *asked, *(c for i in inputs for c in i.columns)}
     kept = tuple(sorted(columns, key=lambda c: c.name))
-    free = not one.keys and one.spread is not None
-    return KeptColumns(keep, kept, settled or kept if free else one.spread)
+    return KeptColumns(keep, kept, one.spread if one.keys or one.spread is None else kept)
 
 
 def _below(pattern: RowsInput, columns: Sequence[Column], names: tuple[str, ...], first: int) -> list[Vertex]:

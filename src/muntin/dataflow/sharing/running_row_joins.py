@@ -142,7 +142,7 @@ def _part(
         given.source.stream.name, given.source.keep, given.window, given.by, given.order, own, window.streams,
     )  # fmt: skip
     spread = None if side.spread is None else tuple(place[c] for c in side.spread)
-    return (numbered, tuple(place[k] for k in side.keys), spread is None), spread
+    return (numbered, tuple(place[k] for k in side.keys)), spread
 
 
 def with_windows(plan: QueryPlan, joins: Mapping[str, RunningRowJoin]) -> QueryPlan:

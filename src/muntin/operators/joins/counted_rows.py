@@ -18,14 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.core.batch import Batch, concat_rows, no_columns
-from muntin.core.time import FOREVER
 from muntin.kernels.hashing import exact, hash_columns, shard_of
-from muntin.kernels.joining import between
 from muntin.kernels.keys import columns_equal
-from muntin.kernels.spans import probe_spans
 from muntin.operators.context import Context
 from muntin.operators.joins.gather import Refs, gather
-from muntin.operators.joins.indexed_window import HASH, Floats, Layout, OpenChunk, Side, rebuilder, store_rows
+from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, rebuilder, store_rows
 from muntin.operators.joins.room import Room
 from muntin.operators.rows_window import rank_within, released
 from muntin.plan.exprs import TRUE, Expr
@@ -110,45 +107,6 @@ class Numbered:
             np.concatenate([p.group for p in parts]),
             np.concatenate([p.number for p in parts]),
         )
-
-
-@dataclass(frozen=True)
-class InBand:
-    """For each row that is asked for the least and the greatest value of sorted column number ``column``."""
-
-    column: int
-    limits: tuple[Floats, Floats]
-
-    def take(self, index: Ints) -> InBand:
-        """Of those at ``index``."""
-        return InBand(self.column, (self.limits[0][index], self.limits[1][index]))
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Rows to be found: by their keys' ``hashes`` or in a ``band``, those whose ``numbers`` are in closed ranges."""
-
-    hashes: Ints
-    numbers: tuple[Ints, Ints]
-    band: InBand | None = None
-
-
-def _by_hash(index: int, chunk: OpenChunk, side: Side, room: Room, total: int) -> tuple[Ints, Ints]:
-    """(row that is asked for, row of the chunk) for each that an index has with the same hash and at the numbers."""
-    spans = room.spans(
-        partial(probe_spans, side, chunk.probe_side(index), chunk.directory(index), FOREVER, True), before=total
-    )
-    return spans.pair_rows().astype(np.int64), chunk.row_numbers(index, spans.pair_partners())
-
-
-def _in_band(band: InBand, chunk: OpenChunk, side: Side, room: Room, total: int) -> tuple[Ints, Ints]:
-    """The same for those whose values are within the limits."""
-    _, since, until = side
-    places, rows = chunk.in_band(band.column, band.limits, since, until)
-    asked, found, _ = room.found(
-        partial(between, places, rows, (since, until), chunk.times(), FOREVER), before=total
-    )
-    return asked.astype(np.int64), found.astype(np.int64)
 
 
 class CountedRows:
@@ -261,7 +219,7 @@ class CountedRows:
         some = np.flatnonzero(low <= high)
         # a row is kept as an interval of numbers, from its own to the one that pushes it out of the largest window
         side = (wanted.hashes[some], low[some] + self.given.count - 1, high[some] + 1)
-        find = partial(_in_band, wanted.band.take(some)) if wanted.band else partial(_by_hash, index)
+        find = wanted.search(some, index)
         found: list[tuple[Ints, Ints, Ints, Ints]] = []
         least, most = (int(low[some].min()), int(high[some].max())) if len(some) else (0, -1)
         for number, chunk in enumerate(window):
