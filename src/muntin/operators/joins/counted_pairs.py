@@ -18,11 +18,12 @@ from muntin.core.time import NEVER
 from muntin.kernels.hashing import exact
 from muntin.kernels.keys import columns_equal
 from muntin.operators.joins.bands import limits_of
-from muntin.operators.joins.counted_rows import InBand, Numbered, Wanted
+from muntin.operators.joins.counted_rows import Numbered
 from muntin.operators.joins.counted_turn import CountedTurn
 from muntin.operators.joins.gather import Ints
 from muntin.operators.joins.join_graph import Band
 from muntin.operators.joins.room import Room
+from muntin.operators.joins.wanted_rows import InBand, Wanted
 from muntin.plan.exprs import TRUE, Expr, columns_of
 from muntin.scalars.evaluate import predicate_mask
 

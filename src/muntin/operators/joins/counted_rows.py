@@ -24,6 +24,7 @@ from muntin.operators.context import Context
 from muntin.operators.joins.gather import Refs, gather
 from muntin.operators.joins.indexed_window import HASH, Layout, OpenChunk, rebuilder, store_rows
 from muntin.operators.joins.room import Room
+from muntin.operators.joins.wanted_rows import Wanted
 from muntin.operators.rows_window import rank_within, released
 from muntin.plan.exprs import TRUE, Expr
 from muntin.scalars.evaluate import predicate_mask

@@ -18,8 +18,8 @@ from muntin.operators.joins.room import Room
 Ints = NDArray[np.int64]
 
 Search = Callable[[OpenChunk, Side, Room, int], tuple[Ints, Ints]]
-"""Finds (row that is asked for, row of the chunk) pairs, given the hashes and intervals of numbers of those asked for, and
-how many pairs there are already."""
+"""Finds (row that is asked for, row of the chunk) pairs, given the hashes and intervals of numbers of those asked for,
+and how many pairs there are already."""
 
 
 @dataclass(frozen=True)
