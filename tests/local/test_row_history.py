@@ -13,6 +13,7 @@ from muntin.core.time import FOREVER
 from muntin.core.watermark import SourceClock
 from muntin.cql.binder import bind
 from muntin.dataflow.durable import Asked, TakenUp, from_json, take_up, to_json
+from muntin.dataflow.joining_in import never_exact
 from muntin.dataflow.planner import plan_query
 from muntin.local.history import fill
 from muntin.local.runtime import LocalPipeline
@@ -202,3 +203,30 @@ def test_who_asks_for_more_rows_than_are_kept_begins_empty_and_says_so(first: li
     alone = LocalPipeline(list(take_up(None, later, 0, "1").plans.values()))
     expected = [alone.push(b) for b in batches[cut:]] + [alone.finish()]
     assert relation(tables, at) == relation(expected, at) and len(relation(expected, at)) > 3
+
+
+def test_where_a_stream_was_sampled_a_new_join_of_rows_is_one_of_its_own() -> None:
+    """The pairs that a running join holds are of a part of the rows, so none can be begun with, and a query that read
+    them without would be told to take back what it never got."""
+    batches, cut = data(6), 6
+    running = {f"q{n}": asked(t.format(by="")) for n, t in enumerate(ON_BOTH)}
+    both = {**running, "new": asked(PAIRS[0].format(w="[ROWS 5]", u="[ROWS 3]"))}
+    begun = take_up(None, running, 0, "1")
+    pipeline = LocalPipeline(list(begun.plans.values()))
+    for batch in batches[:cut]:
+        pipeline.push_all(batch)
+    heads = pipeline.clocks[0].heads
+    heads["sampled"] = {"B": 0.5}  # as of a run before, with sample=0.5
+    marks = {n: SourceClock(**c).watermark() for n, c in heads["clocks"].items()}
+    at = heads["watermarks"]["A\nB"]
+    read = take_up(begun.durable, both, cut, "1", watermarks=marks)
+    assert windows_of(read, "new") and never_exact(read.plans["new"], read.since, cut), "what is to be avoided"
+    taken = take_up(begun.durable, both, cut, "1", watermarks=marks, sampled=heads["sampled"])
+    assert not windows_of(taken, "new") and never_exact(taken.plans["new"], taken.since, cut) is None
+    found = fill(taken, both, begun.durable, lambda ids: snapshot(pipeline, cut - 1), 1)
+    assert "begin in batch 6 with empty windows" in found.taken.notes["new"] and not found.cells
+    after = continued(pipeline, found, cut)
+    results = [after.push_all(b)[-1] for b in batches[cut:]] + [after.finish_all()[-1]]
+    alone = LocalPipeline(list(take_up(None, {"new": both["new"]}, 0, "1").plans.values()))
+    expected = [alone.push(b) for b in batches[cut:]] + [alone.finish()]
+    assert relation(results, at) == relation(expected, at) and len(relation(expected, at)) > 3

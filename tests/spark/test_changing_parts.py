@@ -19,7 +19,9 @@ from muntin.dataflow.durable import Asked, Since
 from muntin.dataflow.graph import Graph
 from muntin.dataflow.joining_in import never_exact
 from muntin.dataflow.planner import plan_queries, plan_query
+from muntin.engine.clocks import CLOCKS
 from muntin.plan.catalog import Catalog, Stream
+from muntin.spark import prepare
 from muntin.spark import run as run_module
 from muntin.spark.cells import DriverStore
 from muntin.spark.gate import Gate
@@ -209,3 +211,14 @@ def test_a_level_that_only_dropped_queries_had_goes(tmp_path: Path) -> None:
     driver.collect("q", 1, keep=10, batch=39)
     assert not [p for p in (tmp_path / "q" / "level-1").rglob("*") if p.is_file()]
     assert PaneStore.open(str(tmp_path), "q", 0).load(39, ["v/0"])
+
+
+def test_which_streams_were_sampled_is_read_from_the_clocks(tmp_path: Path) -> None:
+    """A query that is added may not begin with what they gave."""
+    clock = ShardState(heads={"sampled": {"A": 0.5}})
+    PaneStore.open(str(tmp_path / "panes"), "q", 0).commit(3, "slot0", {f"{CLOCKS}/0": clock}, {})
+    found = SimpleNamespace(query_id="q", next_batch=4)
+    _, marks, sampled = prepare.begun(found, DriverStore(str(tmp_path / "panes")))  # type: ignore[arg-type]
+    assert (marks, sampled) == ({}, frozenset({"A"}))
+    found.query_id = None
+    assert prepare.begun(found, DriverStore(""))[1:] == ({}, frozenset())  # type: ignore[arg-type]

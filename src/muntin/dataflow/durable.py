@@ -151,11 +151,12 @@ class DurablePlan:
 @dataclass(frozen=True)
 class Start:
     """Where a run starts: in ``batch``, at a time of day (``at``), with the ``watermarks`` that its streams have, by
-    name. See ``Since`` for units."""
+    name. See ``Since`` for units. ``sampled``: streams of which a part has been admitted so far."""
 
     batch: int
     at: int | None = None
     watermarks: Mapping[str, int] = field(default_factory=dict)
+    sampled: Collection[str] = ()
 
     def of(self, streams: Iterable[str]) -> int | None:
         """The watermark of a set of streams."""
@@ -208,17 +209,19 @@ def take_up(
     on_change: OnChange = "refuse",
     at: int | None = None,
     watermarks: Mapping[str, int] | None = None,
+    sampled: Collection[str] = (),
     known: Statistics | None = None,
     schedule: str | None = None,
 ) -> TakenUp:
     """The plans with which the queries go on from ``before`` (None: from nothing) in ``batch``. ``known``: statistics
     for queries that are new; ``schedule``: policy by which shared joins are done slice by slice (None: new ones whole).
 
-    ``at``: time of day; ``watermarks``: of the streams by name, those that have one (units: see ``Since``).
+    ``at``: time of day; ``watermarks``: of the streams by name, those that have one (units: see ``Since``);
+    ``sampled``: streams that are, or were in an earlier run.
 
     Raises ConfigError where a query asks another question than it did and would start over.
     """
-    start = Start(batch, at, watermarks or {})
+    start = Start(batch, at, watermarks or {}, sampled)
     places = Places((id, v.places) for id, v in before.vertices.items()) if before else Places()
     there = frozenset(before.vertices) if before else frozenset()
     plans: dict[str, QueryPlan] = {}
@@ -252,6 +255,8 @@ def begins_with_pairs(plan: QueryPlan, asked: Asked, start: Start) -> bool:
     joins = [v for n, v in enumerate(plan.vertices) if joined_rows(plan, n) is not None]
     windows = [v for v in plan.vertices if isinstance(v.op, TimeWindow)]
     if len(joins) != 1 or len(windows) > 2 or asked.bound.root.kind not in ("changes", "rstream"):
+        return False
+    if any(s.name in start.sampled for s in plan.streams):  # the pairs that are there are of a part of their rows
         return False
     (join,) = joins
     return start.of(join.streams) is not None and why_not(plan, frozenset([join.id])) is None

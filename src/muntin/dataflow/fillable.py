@@ -46,7 +46,7 @@ def why_not(plan: QueryPlan, known: frozenset[str]) -> str | None:
         return "it reads a table, or a stream that may fall idle"
     if any(isinstance(v.op, TimeWindow) and v.op.weighed for v in own):
         return "it scales what it counts of a part of its rows, and others do not keep what each row stands for"
-    if any(s.sample is not None for s in plan.streams):
+    if any(s.sample not in (None, 1) for s in plan.streams):
         return "it reads a stream that is sampled"
     if not all(len(reach) == 1 and isinstance(reach[0][0], Range | Now | Rows) for _, reach in plan.horizon):
         return "it has a window without end, or a window on results"

@@ -148,8 +148,7 @@ class DriverStore:
 
     def watermarks(self, query_id: str, version: int) -> dict[str, int]:
         """By stream how far its event time was complete after a batch (microseconds); of those that had rows."""
-        cell = f"{CLOCKS}/0"
-        stored = PaneStore.open(self.root, query_id, 0).load(version, [cell])[cell].heads.get("clocks", {})
+        stored = self._heads(query_id, version).get("clocks", {})
         marks = {name: SourceClock(**clock).watermark() for name, clock in stored.items()}
         return {name: mark for name, mark in marks.items() if mark != NEVER}
 
@@ -157,9 +156,16 @@ class DriverStore:
         """The signatures of the queries that waited for their turn in a batch."""
         if query_id is None or version < 0:
             return []
+        return sorted(self._heads(query_id, version).get(WAITED, {}))
+
+    def sampled(self, query_id: str, version: int) -> frozenset[str]:
+        """The streams of which a part was admitted, in a batch or before it."""
+        return frozenset(self._heads(query_id, version).get("sampled", {}))
+
+    def _heads(self, query_id: str, version: int) -> dict[str, Any]:
+        """What the clocks keep after a batch."""
         cell = f"{CLOCKS}/0"
-        heads = PaneStore.open(self.root, query_id, 0).load(version, [cell])[cell].heads
-        return sorted(heads.get(WAITED, {}))
+        return PaneStore.open(self.root, query_id, 0).load(version, [cell])[cell].heads
 
     def reports(self, query_id: str, levels: int, version: int) -> Iterator[Report]:
         """The reports of every slot and level for one version, and the bytes it took."""

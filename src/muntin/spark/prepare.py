@@ -198,11 +198,12 @@ def _check_nobody_waits(job: Job, before: DurablePlan, waiting: Collection[str])
         )
 
 
-def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int]]:
-    """The time of day, and the watermarks that a run goes on from (see ``take_up``)."""
-    version = found.next_batch - 1
-    marks = {} if found.query_id is None or version < 0 else store.watermarks(found.query_id, version)
-    return time.time_ns() // 1000, marks
+def begun(found: Checkpoint, store: DriverStore) -> tuple[int, dict[str, int], frozenset[str]]:
+    """The time of day, the watermarks that a run goes on from and the streams that were sampled (see ``take_up``)."""
+    version, now = found.next_batch - 1, time.time_ns() // 1000
+    if found.query_id is None or version < 0:
+        return now, {}, frozenset()
+    return now, store.watermarks(found.query_id, version), store.sampled(found.query_id, version)
 
 
 def _measured(found: Checkpoint, before: DurablePlan, stored: Sequence[DurablePlan]) -> Statistics | None:
