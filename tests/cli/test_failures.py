@@ -8,21 +8,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from muntin.cli.failures import CONTEXT, describe, excerpt, innermost, reported
+from muntin.cli.failures import CONTEXT, describe, innermost, reported
 from muntin.core.errors import ConfigError, DataError, QueryError, UnsupportedError
 
 TEXT = "SELECT *\n\tFROM fligths f [RANGE 1 HOUR]\nWHERE x = 1"
-
-
-def test_carets_stand_below_the_token() -> None:
-    error = QueryError("unknown stream", line=2, column=7, token="fligths")
-    assert excerpt(TEXT, error) == "   2 | \tFROM fligths f [RANGE 1 HOUR]\n     | \t     ^^^^^^^"
-
-
-def test_token_cut_or_over_the_line_end() -> None:
-    error = QueryError("m", line=3, column=11, token="1 and a very long tail ...")
-    assert excerpt(TEXT, error).splitlines()[1] == "     |           ^"
-    assert excerpt(TEXT, QueryError("m", line=9, column=1)) == ""
 
 
 def test_describe_names_the_origin() -> None:

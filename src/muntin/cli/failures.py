@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import typer
 
-from muntin.core.errors import ConfigError, MuntinError, QueryError
+from muntin.core.errors import ConfigError, MuntinError, QueryError, excerpt
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses: done; failed while running; wrong arguments, job file or query; stopped by SIGINT."""
@@ -61,20 +61,6 @@ def describe(error: BaseException) -> str:
     if isinstance(error, QueryError) and error.line is not None:
         return f"{CONTEXT.origin + ': ' if CONTEXT.origin else ''}{error}\n{excerpt(CONTEXT.text, error)}".rstrip()
     return innermost(error)
-
-
-def excerpt(text: str, error: QueryError) -> str:
-    """The faulty line and carets below it; empty when the place is not in the text."""
-    lines = text.splitlines()
-    if error.line is None or not 1 <= error.line <= len(lines):
-        return ""
-    line, column = lines[error.line - 1], max(1, error.column or 1)
-    width = len(error.token or "^")
-    width = max(1, min(width, len(line) - column + 1))
-    # Tabs before the token stay tabs, so that the carets stand below it in any terminal.
-    pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
-    number = f"{error.line:>4} | "
-    return f"{number}{line}\n{' ' * (len(number) - 2)}| {pad}{'^' * width}"
 
 
 def innermost(error: BaseException) -> str:

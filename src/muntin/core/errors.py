@@ -10,9 +10,13 @@ class MuntinError(Exception):
 class QueryError(MuntinError):
     """The query text is wrong: its author must act.
 
-    ``line`` and ``column`` are 1-based and point at ``token`` in the text; they are None only where
-    the fault has no single place (for example a conflict between two options).
+    ``line`` and ``column`` are 1-based and point at ``token`` in ``text``, the query as it was given; they are None
+    only where the fault has no single place (for example a conflict between two options).
+
+    IPython shows the message and the place alone; a plain traceback is as ever.
     """
+
+    text: str | None = None
 
     def __init__(
         self, message: str, *, line: int | None = None, column: int | None = None, token: str | None = None
@@ -21,6 +25,25 @@ class QueryError(MuntinError):
         where = f"line {line}, column {column}" if line is not None else ""
         near = f" near {token!r}" if token else ""
         super().__init__(f"{where}{near}: {message}" if where else message)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints in place of a traceback, by lines: frames of the library tell the author of a query
+        nothing."""
+        return [f"{type(self).__name__}: {self}", *excerpt(self.text or "", self).splitlines()]
+
+
+def excerpt(text: str, error: QueryError) -> str:
+    """The faulty line and carets below it; empty when the place is not in the text."""
+    lines = text.splitlines()
+    if error.line is None or not 1 <= error.line <= len(lines):
+        return ""
+    line, column = lines[error.line - 1], max(1, error.column or 1)
+    width = len(error.token or "^")
+    width = max(1, min(width, len(line) - column + 1))
+    # Tabs before the token stay tabs, so that the carets stand below it in any terminal.
+    pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
+    number = f"{error.line:>4} | "
+    return f"{number}{line}\n{' ' * (len(number) - 2)}| {pad}{'^' * width}"
 
 
 class UnsupportedError(QueryError):

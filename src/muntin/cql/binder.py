@@ -43,6 +43,9 @@ def bind(text: str, catalog: Catalog, options: QueryOptions = _DEFAULT_OPTIONS) 
         return _bind(text, catalog, options)
     except RecursionError:
         raise QueryError("the query is nested too deeply: split it, or use IN (...) for long chains of OR") from None
+    except QueryError as e:
+        e.text = text
+        raise
 
 
 def _bind(text: str, catalog: Catalog, options: QueryOptions) -> BoundQuery:
