@@ -58,7 +58,7 @@ def draw_text(rng: Random, streams: str, on: str, bounds: str) -> str:
         windows.append("[NOW]" if not own and rng.random() < 0.1 else f"[RANGE {rng.randint(1, 20)} SECONDS{own}]")
     if rng.random() < 0.5:
         windows = windows[:1] * len(streams)
-    parts = ", ".join(f"{n} {w} {x}" for n, w, x in zip(streams, windows, "abc", strict=False))
+    parts = ", ".join(f"{n} {w} {x}" for n, w, x in zip(streams, windows, "abcd", strict=False))
     conditions = [on, *rng.sample(OWN, rng.choice((0, 0, 0, 1, 1, 2))), *rng.sample(BEYOND, rng.choice((0, 0, 0, 1)))]
     return rng.choice(FORMS).format(f=f"FROM {parts} WHERE {' AND '.join(conditions)}", s=slide)
 

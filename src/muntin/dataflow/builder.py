@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from muntin.core.schema import Field, Schema
-from muntin.dataflow.graph import Edge, Vertex, column_name, vertex_id
-from muntin.dataflow.routes import Everywhere, Here, Keyed, Route, Single, Split
+from muntin.dataflow.graph import Edge, RelayedJoin, Vertex, column_name, vertex_id
+from muntin.dataflow.routes import HERE, Everywhere, Here, Keyed, Route, Single, Split
 from muntin.dataflow.values import Keys, Loose, Named, Names, Placed, Value, substitute
 from muntin.operators.compute import Compute
 from muntin.operators.endless import Endless
@@ -75,6 +75,8 @@ class Builder:
     known: dict[tuple[str, tuple[Edge, ...], tuple[str, ...]], int] = field(default_factory=dict)
     spreads: dict[int, tuple[str, ...] | None] = field(default_factory=dict)
     """How the rows that operators make are spread, by vertex."""
+    relayed: list[RelayedJoin] = field(default_factory=list)
+    """What relayed joins in it are on one level."""
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -186,6 +188,14 @@ class Builder:
         shared = together if together != self._own(rows.edge.vertex) else ()
         changes = self.apply(Materialize("changes"), [rows], rows.schema, True, domain=shared)
         return replace(self.apply(Endless(), [changes], rows.schema, True), endless=True)
+
+    def way_to(self, value: Placed, other: Placed) -> Route:
+        """How rows of a value get to the shards that have those of another with the same columns."""
+        there, here = other.keys, value.keys
+        alike = there is not None and here is not None and len(there) == len(here)
+        if there is None or (alike and all(a <= b for a, b in zip(there, here or (), strict=True))):
+            return HERE
+        return _way(other.spread, other.schema)[0]
 
     def place(self, value: Value) -> Placed:
         """The value on shards; a loose one is spread by all its columns."""

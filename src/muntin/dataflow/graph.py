@@ -80,6 +80,24 @@ class Vertex:
         return isinstance(self.op, Source)
 
 
+@dataclass(frozen=True)
+class RelayedJoin:
+    """What a relayed join in a plan is on one level: inputs spread by one key, the others' rows on every shard.
+
+    ``result``: id of the vertex that gives the relayed join's results; ``vertices``: sources, windows and the join on
+    one level, which is last and gives the same columns. ``first``, ``second``: the inputs of both keys by number,
+    ``bridge`` that of the first which has the second key, too. ``sent``: how results go on from the join on one level
+    to the shards that have those of the relayed one.
+    """
+
+    result: str
+    vertices: tuple[Vertex, ...]
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    bridge: int
+    sent: Route = HERE
+
+
 def vertex_id(op: Operator, inputs: Iterable[str], domain: Sequence[str] = ()) -> str:
     """The name of a vertex: 16 hex digits. ``domain``: streams whose time it must share with the rest of its query
     (where one of them may fall idle: ``engine.clocks``)."""
@@ -135,6 +153,8 @@ class QueryPlan:
     """By id of a vertex with state, in which form a checkpoint keeps it: inside what several queries share (True), even
     if this one is alone now, or as a vertex of its own (False). Those that are not listed are for the rules to settle
     (``dataflow.sharing``)."""
+    relayed: tuple[RelayedJoin, ...] = field(default=(), compare=False, repr=False)
+    """What its relayed joins are on one level, for queries that may share one; nothing once that is settled."""
     early: Early | None = field(default=None, compare=False)
     """How often it runs in this run, where that is not for its own SLIDE to say (``dataflow.sharing.periods``)."""
 

@@ -7,11 +7,20 @@ from dataclasses import replace
 
 from muntin.core.errors import UnsupportedError
 from muntin.core.schema import Schema
+from muntin.dataflow.graph import RelayedJoin, read_by
 from muntin.dataflow.lowering.base import Base
-from muntin.dataflow.lowering.join_layout import Spread, graph_join, graph_keys, relay, relayed_is_cheaper, spread
+from muntin.dataflow.lowering.join_layout import (
+    Relay,
+    Spread,
+    graph_join,
+    graph_keys,
+    relay,
+    relayed_is_cheaper,
+    spread,
+)
 from muntin.dataflow.lowering.nodes import BOOL, columns, equality, leaves, names_of, renews
 from muntin.dataflow.lowering.relays import Keyed, join_relayed
-from muntin.dataflow.values import Loose, Names, Value, loose, table
+from muntin.dataflow.values import Loose, Names, Placed, Value, loose, table
 from muntin.operators.as_of_join import AsOfJoin
 from muntin.operators.rewind import Rewind
 from muntin.operators.snap import Snap
@@ -136,10 +145,24 @@ class Joins(Base):
         plan = relay(keyed.classes, len(parts))
         known = len(nodes) == len(parts)
         if plan is not None and known and relayed_is_cheaper(nodes, predicate, way, plan, self.known):
-            return join_relayed(self.build, keyed, plan)
+            made = join_relayed(self.build, keyed, plan)
+            self._on_one_level(keyed, plan, made)
+            return made
         return self._join_graph(keyed, way)
 
-    def _join_graph(self, keyed: Keyed, way: Spread) -> Value:
+    def _on_one_level(self, keyed: Keyed, plan: Relay, made: Placed) -> None:
+        """Notes what a relayed join would be on one level, spread by what the streams bring whatever is selected: so
+        it is laid out alike for queries that could share it."""
+        parts = [p for p in keyed.parts if isinstance(p, Loose)]
+        if len(parts) < len(keyed.parts):
+            return
+        rates = [self.known.rate(p.scan.stream.name, p.scan.stream.rate) for p in parts]
+        whole = self._join_graph(keyed, spread([p.schema.names for p in parts], keyed.classes, rates))
+        vertices, _ = read_by(self.build.vertices, [whole.edge.vertex])
+        result, sent = self.build.vertices[made.edge.vertex].id, self.build.way_to(whole, made)
+        self.build.relayed.append(RelayedJoin(result, vertices, plan.first, plan.second, plan.bridge, sent))
+
+    def _join_graph(self, keyed: Keyed, way: Spread) -> Placed:
         """One operator over the join graph."""
         here = self.build.colocate(keyed.parts, way.keys)
         op = graph_join(here, keyed.classes, keyed.conditions)

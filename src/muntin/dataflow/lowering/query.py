@@ -121,7 +121,7 @@ class _Lowering(Windows):
         ticks = ticks_of(root, self.query.options)
         found = QueryPlan(
             vertices, place[result.edge.vertex], self.query.options, ticks, root.schema, root.kind == "changes",
-            present=present, horizon=horizon, edges=root.edges,
+            present=present, horizon=horizon, edges=root.edges, relayed=tuple(self.build.relayed),
         )  # fmt: skip
         if top is None:
             return found

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from muntin.core.calendar import nominal
 from muntin.core.time import DAY
-from muntin.dataflow.graph import QueryPlan, Vertex, column_name, vertex_id
+from muntin.dataflow.graph import QueryPlan, RelayedJoin, Vertex, column_name, vertex_id
 from muntin.dataflow.routes import HERE, Everywhere, Keyed, Route, Single
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.window_join import WindowJoin
@@ -57,6 +57,8 @@ class JoinedWindows:
     inputs: tuple[JoinInput, ...]
     domain: tuple[str, ...]
     streams: tuple[str, ...]
+    relayed: RelayedJoin | None = None
+    """How the plan has it, if over several levels: ``op`` and ``inputs`` are those of the join on one level."""
 
     def expr(self, column: str) -> tuple[int, Expr]:
         """The input that a column of the join is of, and what it holds."""
@@ -133,8 +135,14 @@ def new_joins(
 
 
 def joined_windows(plan: QueryPlan, number: int, of: int = 0) -> JoinedWindows | None:
-    """The vertex as a join of windows that could be shared; None where it is none."""
+    """The vertex as a join of windows that could be shared, a relayed one as it is on one level; None where it is none.
+    """
     v = plan.vertices[number]
+    for relayed in plan.relayed:
+        if relayed.result == v.id:
+            last = len(relayed.vertices) - 1
+            whole = joined_windows(replace(plan, vertices=relayed.vertices, root=last, relayed=()), last, of)
+            return None if whole is None else replace(whole, vertex=number, id=v.id, relayed=relayed)
     if not isinstance(v.op, WindowJoin | GraphJoin) or v.signed:
         return None
     if isinstance(v.op, GraphJoin) and (v.op.origins is not None or v.op.passing or v.op.relayed):

@@ -12,7 +12,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from muntin.dataflow.builder import Places
-from muntin.dataflow.graph import Edge, QueryPlan, Vertex, vertex_id
+from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name, vertex_id
+from muntin.dataflow.routes import HERE, Keyed, Route
 from muntin.dataflow.sharing.join_costs import JoinFlow, flow_alone, flow_shared, joining_cost
 from muntin.dataflow.sharing.joined_windows import JoinedWindows, domain_of, joined_windows, new_joins
 from muntin.dataflow.sharing.rewriting import Build, with_vertices
@@ -29,6 +30,7 @@ from muntin.dataflow.sharing.shared_join import (
 )
 from muntin.operators.compute import Compute
 from muntin.operators.joins.narrow import Narrow
+from muntin.operators.operator import Operator
 from muntin.optimizer.statistics import Statistics
 from muntin.plan.exprs import Column, conjunction, conjuncts, map_columns
 
@@ -49,7 +51,7 @@ def share_window_joins(
                 shared = in_slices(shared, cluster.joins, schedule)
             for join in cluster.joins if cluster.shared else ():
                 chosen.setdefault(join.plan, []).append((join, shared))
-    return _rewritten(plans, chosen, places)
+    return [replace(p, relayed=()) if p.relayed else p for p in _rewritten(plans, chosen, places)]
 
 
 def _hosts(plans: Sequence[QueryPlan]) -> dict[Hashable, list[SharedJoin]]:
@@ -85,10 +87,10 @@ class _Cluster:
             return next(iter(self.flows.values())).alone
         return self.flow.alone + joining_cost(self.flow, list(self.flows.values()))
 
-    def with_join(self, join: JoinedWindows, own: JoinFlow, known: Statistics) -> _Cluster:
-        """The cluster with one more join."""
-        joins, flows = [*self.joins, join], {**self.flows, join.id: own}
-        if self.host or join.id in self.flows:
+    def with_joins(self, more: Sequence[JoinedWindows], own: Mapping[str, JoinFlow], known: Statistics) -> _Cluster:
+        """The cluster with more joins. ``own``: what each of them would do alone, by id."""
+        joins, flows = [*self.joins, *more], {**self.flows, **own}
+        if self.host or len(flows) == len(self.flows):
             return replace(self, joins=joins, flows=flows)
         made = merged(joins)
         return _Cluster(made, flow_shared(made, known), False, joins, flows)
@@ -103,11 +105,11 @@ def _clusters(joins: Sequence[JoinedWindows], hosts: Sequence[SharedJoin], known
         options = [(saved, n) for n, c in enumerate(clusters) if (saved := _saved(c, join, own, known)) > 0]
         if options:
             best = max(options, key=lambda o: (o[0], -o[1]))[1]
-            clusters[best] = clusters[best].with_join(join, own, known)
+            clusters[best] = clusters[best].with_joins([join], {join.id: own}, known)
         else:
             made = merged([join])
             clusters.append(_Cluster(made, flow_shared(made, known), False, [join], {join.id: own}))
-    return clusters
+    return [*(c for c in clusters if c.shared), *_at_once([c for c in clusters if not c.shared], known)]
 
 
 def _saved(cluster: _Cluster, join: JoinedWindows, own: JoinFlow, known: Statistics) -> float:
@@ -116,7 +118,26 @@ def _saved(cluster: _Cluster, join: JoinedWindows, own: JoinFlow, known: Statist
         return own.alone
     if cluster.host:
         return own.alone - joining_cost(cluster.flow, [own]) if covers(cluster.join, join) else 0.0
-    return cluster.cost + own.alone - cluster.with_join(join, own, known).cost
+    return cluster.cost + own.alone - cluster.with_joins([join], {join.id: own}, known).cost
+
+
+def _at_once(alone: Sequence[_Cluster], known: Statistics) -> list[_Cluster]:
+    """Joins that are alone, all together where that costs less; else those apart that would pay more for reading the
+    join than alone, else the halves. Of relayed joins two may cost less than one on one level, and ten more."""
+    if len(alone) < 2:
+        return list(alone)
+    flows = {id: own for c in alone for id, own in c.flows.items()}
+    whole = alone[0].with_joins([j for c in alone[1:] for j in c.joins], flows, known)
+    own = [next(iter(c.flows.values())) for c in alone]
+    reading = [joining_cost(whole.flow, [o, o]) - joining_cost(whole.flow, [o]) for o in own]  # beside one like it
+    gains = [r < o.alone for r, o in zip(reading, own, strict=True)]
+    if all(gains) and whole.cost < sum(o.alone for o in own):
+        return [whole]
+    if any(gains) and not all(gains):
+        parts = [[c for c, g in zip(alone, gains, strict=True) if g is kind] for kind in (True, False)]
+    else:
+        parts = [[*alone[: len(alone) // 2]], [*alone[len(alone) // 2 :]]]
+    return [c for part in parts for c in _at_once(part, known)]
 
 
 def _rewritten(
@@ -152,15 +173,36 @@ def _sent(plan: QueryPlan, edge: Edge) -> object:
 def _build(plan: QueryPlan, join: JoinedWindows, shared: SharedJoin, places: Places) -> tuple[int, Build]:
     """What makes a shared join's vertices and narrows its results, and the number of the vertex in whose place."""
     number, op = _folded(plan, join.vertex, narrow_of(shared, join))
-    v = plan.vertices[number]
+    v, sent = plan.vertices[number], _sent_on(plan, number, shared, join, op)
 
     def build(first: int) -> list[Vertex]:
         made = vertices_of(shared, first, names_of(shared, [join]))
-        id = vertex_id(op, [made[-1].id], join.domain)
         places.wanted(made[-1].id, spreads_of(made[-1], made, first))
-        return [*made, replace(v, id=id, op=op, inputs=(Edge(first + len(made) - 1),))]
+        steps: list[tuple[Operator, Route]] = [(op, HERE), *([] if sent == HERE else [(Compute(), sent)])]
+        for step, way in steps:
+            id = vertex_id(step, [made[-1].id], join.domain)
+            made.append(replace(v, id=id, op=step, inputs=(Edge(first + len(made) - 1, way),)))
+        return made
 
     return number, build
+
+
+def _sent_on(plan: QueryPlan, number: int, shared: SharedJoin, join: JoinedWindows, op: Narrow) -> Route:
+    """How the results go on from the shared join, where the plan has them on other shards and something above goes by
+    that. ``number``: of the vertex in whose place they are."""
+    sent = HERE if join.relayed is None else join.relayed.sent
+    if not isinstance(sent, Keyed) or not _kept_where_they_are(plan, number):
+        return HERE
+    columns = [shared.column(*join.expr(c)) for c in sent.columns]
+    if not set(columns) <= {*op.columns}:  # nothing can go by what is not there
+        return HERE
+    return Keyed(tuple(column_name(op.columns.index(c)) for c in columns))
+
+
+def _kept_where_they_are(plan: QueryPlan, number: int) -> bool:
+    """Whether rows of a vertex are kept, or meet others, on the shards that they are on."""
+    readers = [(i, v) for i, v in enumerate(plan.vertices) if Edge(number) in v.inputs]
+    return any(v.op.stateful or len(v.inputs) > 1 or _kept_where_they_are(plan, i) for i, v in readers)
 
 
 def _folded(plan: QueryPlan, join: int, op: Narrow) -> tuple[int, Narrow]:
