@@ -13,8 +13,10 @@ from random import Random
 
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.shared_joins.pairs import SharedJoin, Tuple, alone
-from muntin.research.shared_joins.product import ROWS, TIME, differing_queries
+from muntin.research.shared_joins.product import HASH, LOOPS, ROWS, TIME, differing_queries
 from muntin.scheduling.policies import POLICIES
+
+METHODS = (("hash", HASH), ("NLJ", LOOPS))
 
 
 def draw(rng: Random) -> tuple[list[Tuple], int, tuple[float, ...], str]:
@@ -49,8 +51,10 @@ def violations(cases: int) -> tuple[int, int, int]:
 def run(setting: Setting) -> Outcome:
     """Random cases, and the product's queries."""
     compared, wrong, outside = violations(12 if setting.smoke else 400)
-    product = [differing_queries(1 if setting.smoke else 6, of) for of in (TIME, ROWS)]
-    queries, differing = (sum(found[i] for found in product) for i in (0, 2))
+    kinds = {f"{n} by {m}": (of, on) for n, of in (("time", TIME), ("rows", ROWS)) for m, on in METHODS}
+    product = {k: differing_queries(1 if setting.smoke else 6, *own) for k, own in kinds.items()}
+    queries, differing = (sum(found[i] for found in product.values()) for i in (0, 2))
+    joins = ", ".join(f"{found[1]} of {kind}" for kind, found in product.items())
     return Outcome(
         (
             Check("answers of smaller windows are sub-multisets", f"{outside} of them are not", outside == 0),
@@ -60,10 +64,10 @@ def run(setting: Setting) -> Outcome:
                 wrong == 0,
             ),
             Check(
-                "the product's queries that share a join answer as alone (LWO, SWF, Greedy within budgets; time, rows)",
-                f"{queries - differing} of {queries} queries equal, over {product[0][1]} joins of windows of time and "
-                f"{product[1][1]} of rows",
-                differing == 0 and all(joins for _, joins, _ in product),
+                "the product's queries that share a join answer as alone (LWO, SWF, Greedy within budgets; hash, NLJ; "
+                "time, rows)",
+                f"{queries - differing} of {queries} queries equal, over joins of windows of {joins}",
+                differing == 0 and all(found[1] for found in product.values()),
             ),
         )
     )

@@ -100,13 +100,13 @@ def _waiting(graph: Graph, budget: float) -> list[int]:
     return sorted(found)
 
 
-def differing_queries(cases: int, of: str) -> tuple[int, int, int]:
+def differing_queries(cases: int, of: str, on: str) -> tuple[int, int, int]:
     """(queries, joins done slice by slice, queries that answer otherwise than alone) of random groups with windows
-    ``of`` time or rows, under each policy within random budgets."""
+    ``of`` time or rows joined ``on`` a condition, under each policy within random budgets."""
     queries, joins, differing = 0, 0, 0
     for seed in range(cases):
         rng = Random(f"H1 product {seed}")
-        texts = [text(w, of=of) for w in rng.sample(range(1, 20), rng.randint(2, 7))]
+        texts = [text(w, on, of) for w in rng.sample(range(1, 20), rng.randint(2, 7))]
         batches = draw_batches(rng, 12, 8, 3)
         own = [streams_of(plans_of([t], False), batches)[0] for t in texts]
         for policy in POLICIES:
