@@ -64,12 +64,13 @@ def draw_group(rng: Random, most: int = 8, loops: bool = False) -> list[BoundQue
     than they are numbered, mostly since nothing must be equal."""
     streams = rng.choice(("AB", "AB", "AA"))
     on, parts = (_loop if loops else _equal)(rng)
+    slides = rng.choice([("", "")] * 3 + [(" SLIDE 2", " SLIDE 2"), (" SLIDE 3", "")])
     given, found = catalog(rng.choice((0, 2)) * SECOND, rng.choice((None, None, "v"))), []
     for _ in range(rng.randint(2, most)):
         sizes = [rng.choice((1, 2, 3, 5, 9, *((12,) if loops else (20, 60)))) for _ in streams]
         sizes = sizes if rng.random() < 0.4 else sizes[:1] * 2
-        both = zip(streams, parts, sizes, "ab", strict=True)
-        windows = ", ".join(f"{n} [{by}ROWS {size}] {x}" for n, by, size, x in both)
+        both = zip(streams, parts, sizes, slides, "ab", strict=True)
+        windows = ", ".join(f"{n} [{by}ROWS {size}{slide}] {x}" for n, by, size, slide, x in both)
         conditions = [on, *rng.sample(OWN, rng.choice((0, 0, 0, 1))), *rng.sample(BEYOND, rng.choice((0, 0, 0, 1)))]
         where = " AND ".join(c for c in conditions if c)
         text = rng.choice(FORMS).format(f=f"FROM {windows} {'WHERE ' if where else ''}{where}")

@@ -48,7 +48,9 @@ CONDITIONS: dict[str, tuple[Expr, Any]] = {
 }
 
 
-def join(keyed: bool, by: tuple[str, str], kind: str, spread: bool, sliced: bool) -> CountedJoin:
+def join(
+    keyed: bool, by: tuple[str, str], kind: str, spread: bool, sliced: bool, slides: tuple[int, int] = (1, 1)
+) -> CountedJoin:
     """``by``: the partitions of each input ("": none, "k": the key, "p": another column)."""
     condition = CONDITIONS[kind][0]
     parts = [condition] if kind != "band" else list(condition.args)  # type: ignore[union-attr]
@@ -60,7 +62,7 @@ def join(keyed: bool, by: tuple[str, str], kind: str, spread: bool, sliced: bool
             CountedInput(
                 (column["k"],) if keyed else (), (column[by[i]],) if by[i] else (), None, TRUE,
                 max(s[i] for s in SIZES), (f"c{first + 1}",) if spread and (keyed or i == 0) else None,
-                tuple(sorted({b.column for b in bands if b.input == i})),
+                tuple(sorted({b.column for b in bands if b.input == i})), slides[i],
             )
         )  # fmt: skip
     slices = Slices(tuple(sorted({max(s) for s in SIZES}))) if sliced else None
@@ -74,17 +76,19 @@ def batch(rows: list[Row]) -> Batch:
     return Batch(named, np.array([r[3] for r in rows], np.int64), np.full(len(rows), FOREVER, np.int64))
 
 
-def latest(rows: list[Row], at: int, count: int, by: str) -> list[Row]:
+def latest(rows: list[Row], at: int, count: int, by: str, slide: int) -> list[Row]:
+    """The last ones, as of the last row whose number is a multiple of the slide."""
     parts: dict[Any, list[Row]] = {}
     for r in rows:
         if r[3] <= at:
             parts.setdefault({"": None, "k": r[1], "p": r[0] % 2}[by], []).append(r)
-    return [r for own in parts.values() for r in own[-count:]]
+    ends = {k: len(own) // slide * slide for k, own in parts.items()}
+    return [r for k, own in parts.items() for r in own[max(ends[k] - count, 0) : ends[k]]]
 
 
 def pairs(streams: tuple[list[Row], list[Row]], at: int, size: tuple[int, int], drawn: tuple[Any, ...]) -> Any:
-    keyed, by, kind = drawn
-    left, right = (latest(s, at, n, b) for s, n, b in zip(streams, size, by, strict=True))
+    keyed, by, kind, slides = drawn
+    left, right = (latest(s, at, n, *own) for s, n, *own in zip(streams, size, by, slides, strict=True))
     fulfil = CONDITIONS[kind][1]
     return Counter(
         (a[0] % 2, a[1], a[2], b[0] % 2, b[1], b[2])
@@ -99,7 +103,8 @@ def test_every_window_has_the_pairs_of_its_latest_rows(seed: int) -> None:
     keyed, sliced, shards = rng.random() < 0.3, rng.random() < 0.6, rng.choice((1, 1, 3))
     by = rng.choice(("", "", "k", "p")), rng.choice(("", "k", "p"))
     kind = rng.choice(("less", "band") if keyed else ("none", "unequal", "less", "band", "band"))
-    op = join(keyed, by, kind, shards > 1, sliced)
+    slides = rng.choice(((1, 1), (1, 1), (2, 2), (3, 1), (2, 5)))
+    op, drawn = join(keyed, by, kind, shards > 1, sliced, slides), (keyed, by, kind, slides)
     states: list[ShardState] = [ShardState() for _ in range(shards)]
     streams: tuple[list[Row], list[Row]] = ([], [])
     found, low, number = [], 0, 0
@@ -116,18 +121,18 @@ def test_every_window_has_the_pairs_of_its_latest_rows(seed: int) -> None:
             found += changes(op.step([batch(c) for c in came], state, ctx))
         for place, size in enumerate(op.windows):
             if not sliced or asked is None or max(size) <= asked:
-                assert held(found, place, high - 1) == pairs(streams, high - 1, size, (keyed, by, kind)), size
+                assert held(found, place, high - 1) == pairs(streams, high - 1, size, drawn), size
         shown = [
             c for n, s in enumerate(states)
             for c in changes(op.current([batch([])] * 2, s, high - 1, context(high, high, shard=n, shards=shards)))
         ]  # fmt: skip
         if not sliced or asked is None:
             for place, size in enumerate(op.windows):
-                assert held(shown, place, high - 1) == pairs(streams, high - 1, size, (keyed, by, kind)), size
+                assert held(shown, place, high - 1) == pairs(streams, high - 1, size, drawn), size
         low = high
     for place, size in enumerate(op.windows):
         for at in range(low):
-            assert held(found, place, at) == pairs(streams, at, size, (keyed, by, kind)), (size, at)
+            assert held(found, place, at) == pairs(streams, at, size, drawn), (size, at)
 
 
 def test_a_range_is_looked_up_where_a_condition_gives_one() -> None:

@@ -57,7 +57,7 @@ class NumberedInput:
         """(rows of the window, SLIDE)."""
         op = self.numbering.op
         if isinstance(op, CountedJoin):
-            return op.inputs[self.numbering.input].count, 1
+            return op.inputs[self.numbering.input].kept, 1
         return op.count, op.slide or 1
 
     def serves(self, other: NumberedInput, columns: set[str]) -> bool:

@@ -55,7 +55,8 @@ class RowsInput:
         """Equal for windows that number rows alike, and where they do."""
         source = self.source.op
         assert isinstance(source, Source)
-        return source.stream.name, source.keep, self.window.op, self.by, self.order, self.route, self.window.streams
+        of = source.stream.name, source.keep, self.window.op, self.window.streams
+        return of, self.by, self.order, self.op.slide or 1, self.route
 
     @property
     def joined(self) -> Hashable:
@@ -146,7 +147,7 @@ def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsI
         passed.append(op)
         (edge,) = vertices[edge.vertex].inputs
     rows = vertices[edge.vertex]
-    if edge.route != HERE or not isinstance(rows.op, RowsWindow) or rows.op.by_value or rows.op.slide is not None:
+    if edge.route != HERE or not isinstance(rows.op, RowsWindow) or rows.op.by_value:
         return None
     if rows.inputs[0].route != HERE or domain_of(vertices, rows) is None:
         return None

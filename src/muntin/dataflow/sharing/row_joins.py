@@ -179,7 +179,7 @@ class SharedRowJoin(RowJoin):
         columns = sorted({b.column for b in self._bands if b.input == i})
         return CountedInput(
             named(pattern.keys), named(pattern.by), order, keep, count,
-            None if spread is None else named(spread), tuple(columns[:1]),
+            None if spread is None else named(spread), tuple(columns[:1]), pattern.op.slide or 1,
         )  # fmt: skip
 
     def _names(self, i: int) -> tuple[str, ...]:
@@ -256,4 +256,4 @@ def _build(plan: QueryPlan, member: JoinedRows, shared: SharedRowJoin | RunningR
 
 
 def _words(given: RowsInput) -> str:
-    return window_text(Rows(given.op.count, None, tuple(c.name for c in given.by)))
+    return window_text(Rows(given.op.count, given.op.slide, tuple(c.name for c in given.by)))

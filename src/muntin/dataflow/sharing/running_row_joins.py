@@ -138,9 +138,8 @@ def _part(
     window, side = plan.vertices[v.inputs[i].vertex], v.op.inputs[i]
     place = {n: c for n, c in zip(given.numbering.schema.names, given.columns, strict=True) if isinstance(c, Column)}
     own = spread_by(given.route, [c for c in given.columns if isinstance(c, Column)])
-    numbered = (
-        given.source.stream.name, given.source.keep, given.window, given.by, given.order, own, window.streams,
-    )  # fmt: skip
+    of = given.source.stream.name, given.source.keep, given.window, window.streams
+    numbered = of, given.by, given.order, side.slide, own
     spread = None if side.spread is None else tuple(place[c] for c in side.spread)
     return (numbered, tuple(place[k] for k in side.keys)), spread
 

@@ -116,7 +116,8 @@ class CountedJoin(Described):
     def window_text(self, counts: Counts, show: Show) -> str:
         """Windows of so many rows, in words."""
         both = zip(self.inputs, counts, strict=True)
-        return " and ".join(window_text(Rows(n, None, show.columns(given.by))) for given, n in both)
+        windows = (Rows(n, i.slide if i.slide > 1 else None, show.columns(i.by)) for i, n in both)
+        return " and ".join(map(window_text, windows))
 
 
 class _TimedRoom(Room):

@@ -46,7 +46,8 @@ class CountedInput:
     must fulfil to be joined, though all are numbered; ``count``: rows of the largest window.
 
     ``spread``: the columns by which rows are spread over shards to be joined, where every shard gets all rows to number
-    them (None: all that come are joined). ``sorted_by``: columns that the join asks for ranges of."""
+    them (None: all that come are joined). ``sorted_by``: columns that the join asks for ranges of. ``slide``: rows
+    enter and leave when the count of their partition is a multiple of it."""
 
     keys: tuple[str, ...]
     by: tuple[str, ...]
@@ -55,6 +56,12 @@ class CountedInput:
     count: int
     spread: tuple[str, ...] | None = None
     sorted_by: tuple[str, ...] = ()
+    slide: int = 1
+
+    @property
+    def kept(self) -> int:
+        """How many of the last rows of a partition may be in the largest window now or later."""
+        return self.count + self.slide - 1
 
     @property
     def layout(self) -> Layout:
@@ -162,13 +169,13 @@ class CountedRows:
         there are none."""
         instant = np.cumsum(np.diff(self.start, prepend=self.start[:1]) != 0)
         later = rank_within((self.group * (len(instant) + 1) + instant)[::-1])[::-1]
-        alive = np.flatnonzero(later < self.given.count)
+        alive = np.flatnonzero(later < self.given.kept)
         alive = alive[self.given.joined(self.fresh.take(pa.array(alive)), *self._place)]
         if len(alive) == 0:
             return None
         rows = self.fresh.select(self.schema.names).take(pa.array(alive)).append_column(PLACE, pa.array(alive))
         scratch, number = ShardState(), self.number[alive]
-        store_rows(scratch, "new", Batch(rows, number, number + self.given.count), self.given.layout)
+        store_rows(scratch, "new", Batch(rows, number, number + self.given.kept), self.given.layout)
         return OpenChunk(scratch.list("new")[0])
 
     @property
@@ -219,7 +226,7 @@ class CountedRows:
         low, high = wanted.numbers
         some = np.flatnonzero(low <= high)
         # a row is kept as an interval of numbers, from its own to the one that pushes it out of the largest window
-        side = (wanted.hashes[some], low[some] + self.given.count - 1, high[some] + 1)
+        side = (wanted.hashes[some], low[some] + self.given.kept - 1, high[some] + 1)
         find = wanted.search(some, index)
         found: list[tuple[Ints, Ints, Ints, Ints]] = []
         least, most = (int(low[some].min()), int(high[some].max())) if len(some) else (0, -1)
@@ -300,9 +307,9 @@ def begin_counted(
         insert(state, f"waiting{number}", timed(ahead.columns, ahead.ts, ahead.exp))
     group = table.ids_of(_of(rows, given.by), rows.num_rows)
     place = given.joined(rows, shard, shards)
-    place = place[own[place] + given.count > table.counter("rows")[group[place]]]
+    place = place[own[place] + given.kept > table.counter("rows")[group[place]]]
     if len(place):
-        kept = timed(rows.take(pa.array(place)), own[place], own[place] + given.count)
+        kept = timed(rows.take(pa.array(place)), own[place], own[place] + given.kept)
         entered = rebuilder(given.layout, rows.schema.names)(kept)
         state.append(f"in{number}", entered, **bounds(entered))
 

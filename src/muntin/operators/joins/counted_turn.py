@@ -20,7 +20,8 @@ Ints = NDArray[np.int64]
 
 class CountedTurn:
     """The ``rows`` of an input in a turn of their join: what comes at ``since`` or later and ``before`` an instant.
-    ``had``, ``has``: how many rows of each partition had come before the turn, and by its end.
+    ``had``, ``has``: how many rows of each partition had entered before the turn, and by its end: with SLIDE m those up
+    to the last multiple of m.
 
     ``upto`` and ``moment`` cost a bisection in the rows that come.
     """
@@ -38,10 +39,11 @@ class CountedTurn:
         self._count()
 
     def _count(self) -> None:
-        counts = self.rows.counts
-        self.had = counts - np.bincount(self._earlier, minlength=len(counts))
+        counts, slide = self.rows.counts, self.given.slide
+        self._had = counts - np.bincount(self._earlier, minlength=len(counts))
         came = np.bincount(self.group, minlength=len(counts))
-        self.has, self._begin = self.had + came, np.cumsum(came) - came
+        self._has, self._begin = self._had + came, np.cumsum(came) - came
+        self.had, self.has = self._had // slide * slide, self._has // slide * slide
 
     def _at(self, group: Ints, instant: Ints) -> Ints:
         """One number for a partition and the place of an instant, in their order."""
@@ -63,22 +65,23 @@ class CountedTurn:
         return found
 
     def upto(self, group: Ints, at: Ints, before: bool = False) -> Ints:
-        """How many rows of the partitions had come at the instants (``before``: before them)."""
+        """How many rows of the partitions had entered at the instants (``before``: before them)."""
         instants = np.searchsorted(self._instants, at, side="left" if before else "right")
         here = np.searchsorted(self._by_group, self._at(group, instants)) - self._begin[group]
-        return self.had[group] + here
+        return (self._had[group] + here) // self.given.slide * self.given.slide
 
     def moment(self, group: Ints, number: Ints) -> Ints:
-        """When row ``number`` of each partition came: FOREVER if it has not by the end of the turn, NEVER if before it.
-        """
-        here = (number > self.had[group]) & (number <= self.has[group])
-        place = np.where(here, self._begin[group] + number - self.had[group] - 1, 0)
+        """When row ``number`` of each partition entered: FOREVER if it has not by the end of the turn, NEVER if before
+        it."""
+        number, had, has = -(-number // self.given.slide) * self.given.slide, self._had[group], self._has[group]
+        here = (number > had) & (number <= has)
+        place = np.where(here, self._begin[group] + number - had - 1, 0)
         times = self._times[place] if len(self._times) else np.zeros(len(place), np.int64)
-        return np.where(here, times, np.where(number > self.has[group], FOREVER, NEVER))
+        return np.where(here, times, np.where(number > has, FOREVER, NEVER))
 
     def coming(self, room: Room) -> tuple[Numbered, Ints] | None:
-        """The rows that come and are kept, and when they do; None for none."""
-        if not self._within_step:
+        """The rows that enter and are kept, and when they do; None for none."""
+        if not self._within_step or self.given.slide > 1:
             group = np.unique(self.group)
             found = self.rows.of_partitions(group, (self.had[group] + 1, self.has[group]), room)
             return (found, self.moment(found.group, found.number)) if len(found) else None
