@@ -44,6 +44,11 @@ def test_t65_to_t68_can_fail() -> None:
     assert oks(t65.judge({160: more, 240: stated})) == [True, True, False]
     assert oks(t66.judge({240: stated})) == [True] * 3
     assert oks(t66.judge({240: swapped})) == [False, False, False]
+    none = {**stated, "CS": Found(5, 0.001), "HS": Found(9, 0), "H-LS": Found(9, 0), "H-LP": Found(9, 0)}
+    found = t66.judge({240: none})
+    assert oks(found) == [True] * 3, "the criterion is the document's"
+    assert found[1].measured == "CS 0.0010, HS 0.0000 updates late: the ratio says little, both are nearly 0"
+    assert found[2].measured.startswith("AS/HS ")
     low = {240: {**stated, "AS": Found(12, 3)}}
     assert oks(t67.judge(low, {240: {**stated, "H-LP": Found(13, 0.1)}})) == [True, True, True]
     assert oks(t67.judge(low, {240: {**low[240], "HS": Found(10, 0.1)}})) == [False, False, False]

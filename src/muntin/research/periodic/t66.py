@@ -1,15 +1,35 @@
 """T66, thesis Figure 8.8: latency of six ways of scheduling at 1,500 packets a second.
 
 Deviations: as T65; judged at 240 queries, since on this machine little is late with fewer.
+
+What is measured: at 240 queries No-S is 4.65 updates late in the mean, AS 0.0021, CS 0.0012, and HS, H-LS, H-LP not at
+all. That meets the criterion, and says that sharing is what keeps up: of how much better HS is than CS it says next to
+nothing, since CS/HS and AS/HS are ratios of latencies that are both nearly 0, and HS >= H-LS >= H-LP holds by 0 = 0.
+Where CS is late, CS/HS is less than 3: 1.7 by the document's cost, 2.8 on a machine half as fast (the record's notes).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from muntin.research.harness import Check, Entry, Outcome, Setting
 from muntin.research.periodic.load import LOW
+from muntin.research.periodic.policies import Found
 from muntin.research.periodic.study import Table, documents, figures, ordered, plot, slower, table, words
 
 ORDER = ("H-LP", "H-LS", "HS", "CS", "No-S")
+
+
+NEARLY_NOTHING = 0.05
+"""Updates; where two latencies are both below it, their ratio tells nothing of how they compare."""
+
+
+def compared(row: Mapping[str, Found], a: str, b: str) -> str:
+    """Two latencies and their ratio, as far as it says anything."""
+    one, other = row[a].latency, row[b].latency
+    if max(one, other) < NEARLY_NOTHING:
+        return f"{a} {one:.4f}, {b} {other:.4f} updates late: the ratio says little, both are nearly 0"
+    return f"{a}/{b} {one / max(other, 1e-9):.2f}"
 
 
 def judge(found: Table, why: str = "", early: str = "") -> tuple[Check, ...]:
@@ -22,8 +42,8 @@ def judge(found: Table, why: str = "", early: str = "") -> tuple[Check, ...]:
         Check(
             "No-S > CS > HS >= H-LS >= H-LP", words(row, "latency"), strict and ordered(row, ORDER, "latency", 0), why
         ),
-        Check("CS/HS >= 3", f"CS/HS {gain:.2f}", gain >= 3, why),
-        Check("AS > HS", f"AS/HS {behind:.2f}", behind > 1, early),
+        Check("CS/HS >= 3", compared(row, "CS", "HS"), gain >= 3, why),
+        Check("AS > HS", compared(row, "AS", "HS"), behind > 1, early),
     )
 
 

@@ -1,6 +1,11 @@
 """H8, Hammad et al. Figure 7: average response over all windows, by hash.
 
 The unweighted mean of the seven windows' means, at load 0.5: weighted by results, the largest windows decide alone.
+
+DIFFERS, and not by chance of the three draws that are run: over twelve draws (seeds 1 to 12) LWO varies by 25.7 %, over
+the first nine as well, draw by draw by 24.8 to 26.3 %, within the 25 % of the criterion in one of them. SWF and LWO tie
+for Uniform, both at 1.9 ms: which comes first changes from draw to draw (SWF is second for Mostly-Small alone in four
+of the twelve), and so may with other rows.
 """
 
 from __future__ import annotations
