@@ -12,6 +12,9 @@ ARGS   ?=
 # Modules are compiled when they are first imported; where Python may not keep them, each of the many processes that tests
 # start would compile them all anew (three seconds each).
 export PYTHONDONTWRITEBYTECODE :=
+# The package is the one in this directory, also where PYTHONPATH names another copy of it: kernels would be compiled there,
+# and once more by the tests here.
+export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
 .PHONY: help venv run docs test test-slow lint format types contracts kernels pytest test-oldest bench lock sample clean
@@ -57,7 +60,7 @@ build/kernels: $(STAMP) tools/compile_kernels.py $(wildcard src/muntin/kernels/*
 pytest: $(VENV)/spark.jsa build/kernels ## the tests alone (ARGS="-k join -x"), slow ones left out; two processes (ARGS="-n 0": one)
 	@$(JAVA) && $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-oldest: $(STAMP) build/kernels ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
+test-oldest: $(STAMP) ## a short suite (tests marked any_spark) on the oldest Spark that is supported, kept in the user's cache
 	@$(JAVA) && PYTHONPATH="$$(tools/oldest_spark.sh $(VENV))" $(BIN)/python -m pytest tests/spark -m any_spark $(ARGS)
 
 test-slow: $(VENV)/spark.jsa build/kernels ## the long forms of the tests too (crashes, clusters, real streams): many minutes
