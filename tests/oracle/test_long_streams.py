@@ -59,6 +59,9 @@ QUERIES = {
     "except": f"SELECT k, v FROM A {W} EXCEPT SELECT k, v FROM A [RANGE 20 MICROSECONDS]",
 }
 
+FIRST = ("first rows", "first texts")
+"""What takes the definition longest."""
+
 
 def drawn(rng: Random, count: int) -> list[dict[str, Any]]:
     """Rows in order of time, some at one instant; values that drift, so that old ones are at one end."""
@@ -77,7 +80,7 @@ def drawn(rng: Random, count: int) -> list[dict[str, Any]]:
 def test_answers_are_those_of_the_definition(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SMALL", 4)
     monkeypatch.setattr(runs, "TIER", 3)
-    check(QUERIES[name], 1 + list(QUERIES).index(name), 130, tmp_path)
+    check(QUERIES[name], 1 + list(QUERIES).index(name), 130 if name not in FIRST else 80, tmp_path)
 
 
 @pytest.mark.slow
