@@ -101,9 +101,9 @@ def _counted(rng: Random, source: str) -> str:
     return f"SELECT a.k AS c0, a.s AS c1, COUNT(*) AS c2 FROM {source} GROUP BY a.k, a.s QUALIFY {bound}"
 
 
-@blocks(1, 2)
+@blocks(1, 4)
 def test_all_agree(block: int) -> None:
-    for seed in range(block * 20, block * 20 + 20):
+    for seed in range(block * 10, block * 10 + 10):
         oracles.check(seed, draw_first_case)
         assert local.check(seed, draw_first_case) == "PASS"
 

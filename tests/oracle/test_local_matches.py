@@ -85,9 +85,9 @@ def shown(case: Case) -> str:
     return f"{case.text}\n{case.options}\nslack {case.slack}, unit {case.unit}\n{case.streams}"
 
 
-@blocks(1, 3)
+@blocks(1, 6)
 def test_local_equals_reference(block: int) -> None:
-    for seed in range(block * 40, block * 40 + 40):
+    for seed in range(block * 20, block * 20 + 20):
         check(seed)
 
 

@@ -218,9 +218,9 @@ def _row_in(word: str, xs: list[str], ys: list[str], inside: str) -> str:
     return f"<<{cql}|({word}(SELECT {counted} FROM {{b}} WHERE {inside}))>>"
 
 
-@blocks(1, 4)
+@blocks(1, 8)
 def test_several_columns_agree(block: int) -> None:
-    for seed in range(block * 20, block * 20 + 20):
+    for seed in range(block * 10, block * 10 + 10):
         oracles.check(seed, draw_pairs_case)
         assert local.check(seed, draw_pairs_case) == "PASS"
 
@@ -228,15 +228,15 @@ def test_several_columns_agree(block: int) -> None:
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 
-@blocks(1, 8)
+@blocks(1, 16)
 def test_reference_equals_duckdb(block: int) -> None:
-    for seed in range(block * 20, block * 20 + 20):
+    for seed in range(block * 10, block * 10 + 10):
         oracles.check(seed, draw_more_case)
 
 
-@blocks(1, 8)
+@blocks(1, 16)
 def test_local_equals_reference(block: int) -> None:
-    assert {local.check(seed, draw_more_case) for seed in range(block * 20, block * 20 + 20)} == {"PASS"}
+    assert {local.check(seed, draw_more_case) for seed in range(block * 10, block * 10 + 10)} == {"PASS"}
 
 
 @pytest.mark.parametrize("seed", [258, 306, 405])

@@ -32,9 +32,9 @@ def check(seed: int) -> None:
         assert not problem, f"seed {seed}, until {until}: {problem}"
 
 
-@blocks(1, 3)
+@blocks(1, 6)
 def test_reference_equals_duckdb(block: int) -> None:
-    for seed in range(block * 30, block * 30 + 30):
+    for seed in range(block * 15, block * 15 + 15):
         check(seed)
 
 

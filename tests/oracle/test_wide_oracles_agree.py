@@ -44,21 +44,21 @@ def check(seed: int, draw: Callable[[int], WideCase] = draw_wide_case) -> None:
         assert not problem, f"seed {seed}, until {until}: {problem}\n{case.text}\n{case.streams}"
 
 
-@blocks(1, 4)
+@blocks(1, 8)
 def test_reference_equals_duckdb(block: int) -> None:
-    for seed in range(block * 40, block * 40 + 40):
+    for seed in range(block * 20, block * 20 + 20):
         check(seed)
 
 
-@blocks(1, 4)
+@blocks(1, 8)
 def test_reference_equals_duckdb_on_what_the_wide_draw_leaves_out(block: int) -> None:
-    for seed in range(block * 40, block * 40 + 40):
+    for seed in range(block * 20, block * 20 + 20):
         check(seed, draw_further_case)
 
 
-@blocks(1, 2)
+@blocks(1, 4)
 def test_reference_equals_duckdb_with_internal_windows_of_every_kind(block: int) -> None:
-    for seed in range(block * 30, block * 30 + 30):
+    for seed in range(block * 15, block * 15 + 15):
         check(seed, draw_internal_case)
 
 
