@@ -11,7 +11,7 @@ import numpy as np
 
 from muntin.kernels.index import first_above
 from muntin.kernels.lazy import kernel
-from muntin.kernels.types import I64, MI64, MI64x2
+from muntin.kernels.types import I64, MB1, MI64, MI64x2
 
 MF64x2 = nb.types.Array(nb.float64, 2, "C")
 _I64x2 = nb.types.Array(nb.int64, 2, "C", readonly=True)
@@ -241,14 +241,14 @@ def distinct(code, kinds, begin, pane, asked):  # type: ignore[no-untyped-def]
     return out
 
 
-@nb.njit(cache=True)
+@kernel(nb.void(MI64, nb.int64, nb.int64), cache=True)
 def _count(tree, place, by):  # type: ignore[no-untyped-def]
     while place < len(tree):
         tree[place] += by
         place += place & -place
 
 
-@nb.njit(cache=True)
+@kernel(nb.int64(MI64, nb.int64), cache=True)
 def _upto(tree, place):  # type: ignore[no-untyped-def]
     found = 0
     while place > 0:
@@ -257,7 +257,7 @@ def _upto(tree, place):  # type: ignore[no-untyped-def]
     return found
 
 
-@nb.njit(cache=True)
+@kernel(nb.int64(I64, I64, nb.int64, nb.int64, nb.int64, MI64, MI64, I64, MI64, MI64, nb.int64), cache=True)
 def _move(code, weight, low, high, sign, count, extra, more, there, at, used):  # type: ignore[no-untyped-def]
     """Add or take away some rows; how many values are there then. ``there``: those that are; ``at``: their places."""
     for i in range(low, high):
@@ -278,7 +278,7 @@ def _move(code, weight, low, high, sign, count, extra, more, there, at, used):  
     return used
 
 
-@nb.njit(cache=True)
+@kernel(MI64(MI64, MI64, nb.int64), cache=True)
 def _greatest(count, there, k):  # type: ignore[no-untyped-def]
     """At most k of the values that are there: those with the greatest counts, of equal ones the least codes."""
     if len(there) <= k:
@@ -301,13 +301,13 @@ def _greatest(count, there, k):  # type: ignore[no-untyped-def]
     return out
 
 
-@nb.njit(cache=True)
-def _beats(n, c, least):  # type: ignore[no-untyped-def]
-    """Whether a value with code ``c`` that came ``n`` times goes before one with ``least`` (count, code)."""
-    return n > least[0] or (n == least[0] and c < least[1])
+@kernel(nb.boolean(nb.int64, nb.int64, nb.int64, nb.int64), cache=True)
+def _beats(n, c, least, code):  # type: ignore[no-untyped-def]
+    """Whether a value with code ``c`` that came ``n`` times goes before one with ``code`` that came ``least`` times."""
+    return n > least or (n == least and c < code)
 
 
-@nb.njit(cache=True)
+@kernel(nb.int64(MI64, MI64, MB1, nb.int64, nb.int64, MI64), cache=True)
 def _keep(best, count, held, size, keep, least):  # type: ignore[no-untyped-def]
     """Of the candidates ``best[:size]`` keep the greatest alone, the last of which ``least`` is; how many they are."""
     kept = _greatest(count, best[:size], keep)
@@ -317,25 +317,25 @@ def _keep(best, count, held, size, keep, least):  # type: ignore[no-untyped-def]
     for i in range(len(kept)):
         c = kept[i]
         best[i], held[c] = c, True
-        if least[0] < 0 or _beats(least[0], least[1], (count[c], c)):
+        if least[0] < 0 or _beats(least[0], least[1], count[c], c):
             least[0], least[1] = count[c], c
     if len(kept) < keep:
         least[0] = least[1] = -1
     return len(kept)
 
 
-@nb.njit(cache=True)
+@kernel(nb.types.UniTuple(nb.int64, 2)(I64, nb.int64, nb.int64, MI64, MI64, MB1, nb.int64, nb.int64, MI64), cache=True)
 def _note(code, low, high, count, best, held, size, keep, least):  # type: ignore[no-untyped-def]
     """Take those of some rows' values for candidates that now go before the last of the greatest; (how many candidates
     there are, how many were gone through to keep them few). What no row adds to stays behind."""
     touched = 0
     for i in range(low, high):
         c = code[i]
-        if not held[c] and (least[0] < 0 or _beats(count[c], c, least)):
+        if not held[c] and (least[0] < 0 or _beats(count[c], c, least[0], least[1])):
             if size == len(best):
                 touched += size
                 size = _keep(best, count, held, size, keep, least)
-                if not _beats(count[c], c, least):
+                if not _beats(count[c], c, least[0], least[1]):
                     continue
             best[size], held[c] = c, True
             size += 1
