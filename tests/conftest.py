@@ -86,9 +86,9 @@ def command(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
 
 
 def _quick() -> dict[str, str]:
-    """Settings for streams of a few small batches. Spark compiles each expression, not each stage; its JVM renames the
-    files of its logs by itself, where it would start a process for each link it looks at, thirty a batch. What starts a
-    process of its own runs without them, as users do."""
+    """Settings for streams of a few small batches. Spark compiles each expression, not each stage; its JVM writes the
+    files of its logs by itself in all streams, as ``session.start`` has it (``muntin.spark.checkpoint_files``). What
+    starts a process of its own runs without them, as users do."""
     import pyspark
 
     streaming = "org.apache.spark.sql.execution.streaming"

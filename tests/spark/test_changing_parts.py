@@ -185,7 +185,8 @@ def test_a_first_batch_that_fails_before_its_query_is_known_is_no_clean_end(monk
     """The query known by then is the one before, which has been told to end."""
     made: Any = SimpleNamespace(
         spec=SimpleNamespace(resumed=SimpleNamespace(batch=7)), taken=SimpleNamespace(begun={}), plans=(),
-        job=SimpleNamespace(asked={}, frames={}, rows={}), checkpoint=SimpleNamespace(path="/cp"),
+        job=SimpleNamespace(asked={}, frames={}, rows={}, spark=SimpleNamespace(conf={})),
+        checkpoint=SimpleNamespace(path="/cp"),
     )  # fmt: skip
     monkeypatch.setattr(run_module, "build", lambda *args, **more: SimpleNamespace(writeStream=Begins()))
     monkeypatch.setattr(run_module, "observed", lambda letters: letters)

@@ -10,11 +10,12 @@ from types import ModuleType
 from typing import Any
 from warnings import filterwarnings
 
-from pyspark import cloudpickle
+from pyspark import SparkContext, cloudpickle
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from muntin.core.errors import ConfigError
+from muntin.spark.checkpoint_files import EMBEDDED
 
 __all__ = ["Column", "DataFrame", "SparkSession", "local_spark"]
 
@@ -45,7 +46,8 @@ def local_spark(
         config: more Spark configuration, by its full names.
         conf: the same as keywords, with ``__`` for dots (``spark__sql__ansi__enabled="true"``).
 
-    The workers run this interpreter; time zone UTC, no user interface, as many shuffle partitions as cores.
+    The workers run this interpreter; time zone UTC, no user interface, as many shuffle partitions as cores. Runs write
+    Spark's files of a local checkpoint without starting processes (``spark.checkpoint_files``).
     """
     # Spark's own word, each time that rows come, on a pandas that it takes all the same.
     filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -75,6 +77,8 @@ def local_spark(
     settings.setdefault("spark.master", master or f"local[{cores},{ATTEMPTS}]")
     if settings["spark.master"].startswith("local"):  # elsewhere the daemon may start before the package is there
         settings.setdefault("spark.python.daemon.module", "muntin.spark.daemon")
+    if SparkContext._active_spark_context is None:  # else the session that is there may be the user's
+        settings[EMBEDDED] = "true"
     builder = SparkSession.builder.appName("muntin")
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -23,6 +23,7 @@ from muntin.scheduling.deadlines import SCHEDULING
 from muntin.spark import files, wire
 from muntin.spark.cells import COLLECT_EVERY
 from muntin.spark.checkpoint import check, read_checkpoint
+from muntin.spark.checkpoint_files import written_by_the_jvm
 from muntin.spark.control import send_heartbeat, sources_are_named
 from muntin.spark.counts import by_vertex
 from muntin.spark.due import Budget, by_priority
@@ -144,7 +145,8 @@ class Run:
         self._starting = True
         self._turns.open()
         try:
-            self.query = (writer.trigger(**arguments) if arguments else writer).start()
+            with written_by_the_jvm(made.job.spark, made.checkpoint.path):
+                self.query = (writer.trigger(**arguments) if arguments else writer).start()
         finally:
             self._starting = False
 
