@@ -57,7 +57,7 @@ def slides(plans: list[QueryPlan]) -> list[int | None]:
     return [None if p.early is None else p.early.slide // SECOND for p in plans]
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_what_runs_early_is_what_a_query_of_that_slide_shows(seed: int) -> None:
     rng = Random(seed)
     texts = [sliding(rng) for _ in range(rng.choice([8, 20]))]

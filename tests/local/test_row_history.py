@@ -77,7 +77,7 @@ def draw(rng: Random) -> tuple[dict[str, str], dict[str, str]]:
     return first, {f"new{n}": rng.choice(PAIRS).format(**drawn()) for n in range(rng.choice((1, 1, 2)))}
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 200))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 200))])
 def test_a_new_query_answers_as_if_it_had_always_been_there(seed: int) -> None:
     rng = Random(f"numbers of rows {seed}")
     texts, later = draw(rng)
@@ -152,7 +152,7 @@ READERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_queries_come_and_go_on_a_join_that_runs(seed: int) -> None:
     """Each answers as if it had always been there, whoever else does; windows that nobody reads give place to others.
     """

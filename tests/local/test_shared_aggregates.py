@@ -98,7 +98,7 @@ def shown(table: pa.Table) -> list[str]:
     return sorted(repr(tuple(r)) for r in plain)
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_random_groups_have_the_answers_of_isolated_runs(seed: int) -> None:
     rng = Random(seed)
     bounds = rng.choice(["half_open", "half_open", "start"])

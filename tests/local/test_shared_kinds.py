@@ -67,7 +67,7 @@ def compared(plans: list[QueryPlan], batches: list[dict[str, pa.Table]], shards:
     assert len(texts) < 12 or any(isinstance(v.op, Synopsis) for v in pipe.graph.vertices)
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_closed_windows_share(seed: int) -> None:
     rng = Random(11_000 + seed)
     texts = [text(rng, (1, 2, 4, 6, 10, 15, 24, 30), SLIDES) for _ in range(rng.choice([6, 12, 20]))]
@@ -76,7 +76,7 @@ def test_closed_windows_share(seed: int) -> None:
     compared(plan_queries(bind(t, CATALOG, options) for t in texts), feed(rng, -20, 8, 1), rng.choice([1, 3]), texts)
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 80))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 80))])
 def test_windows_in_a_zone_share_over_changes_of_its_clock(seed: int) -> None:
     """Those of days with each other, those of hours, which are of real time, with each other (where the clock is
     changed: those of days that begin at their start, and closed ones of hours, do not)."""

@@ -101,7 +101,7 @@ def shared_joins(plans: Sequence[QueryPlan]) -> list[CountedJoin]:
     return [v.op for v in Graph.of(plans).vertices if isinstance(v.op, CountedJoin)]
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 150))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 150))])
 def test_every_query_of_a_group_answers_as_alone(seed: int) -> None:
     rng = Random(f"joins of rows {seed}")
     queries = draw_group(rng)
@@ -112,7 +112,7 @@ def test_every_query_of_a_group_answers_as_alone(seed: int) -> None:
         assert rows == answers(LocalPipeline(plan_query(query), rng.choice((1, 3))), batches)[0], query.text
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_answers_outlive_restarts_and_steps_cut_anywhere(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +132,7 @@ def test_answers_outlive_restarts_and_steps_cut_anywhere(
         assert rows == expected, query.text
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 150))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 150))])
 def test_loops_answer_as_alone(seed: int) -> None:
     rng = Random(f"loops of rows {seed}")
     queries = draw_group(rng, 6, loops=True)

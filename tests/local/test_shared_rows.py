@@ -40,7 +40,7 @@ def shared(plans: list) -> int:  # type: ignore[type-arg]
     return len({v.id for p in plans for v in p.vertices if isinstance(v.op, SharedRows)})
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_random_groups_have_the_answers_of_isolated_runs(seed: int) -> None:
     rng = Random(13_000 + seed)
     texts = [text(rng) for _ in range(rng.choice([4, 8, 16]))]

@@ -107,7 +107,7 @@ def shared_joins(plans: Sequence[QueryPlan]) -> int:
     return len({v.inputs[0].vertex for v in graph.vertices if isinstance(v.op, Narrow)})
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 150))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 150))])
 def test_every_query_of_a_group_answers_as_alone(seed: int) -> None:
     rng = Random(f"shared joins {seed}")
     queries = draw_group(rng, 40 if seed % 9 == 7 else 5)
@@ -124,7 +124,7 @@ def restart(pipeline: LocalPipeline, taken: TakenUp, filled: Filled, batch: int)
     return continued(pipeline, filled, batch)
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 60))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 60))])
 def test_queries_that_stay_answer_as_alone_while_others_come_and_go(seed: int) -> None:
     """Also where the one with the longest windows goes; who comes reads a join that is there, or has its own."""
     rng = Random(f"coming and going {seed}")

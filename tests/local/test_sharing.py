@@ -117,7 +117,7 @@ HINTS = [
 ]
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 6))])
 def test_hints_of_each_query_do_not_break_sharing(seed: int) -> None:
     rng = Random(seed)
     count = FROM.format(a="a", b="b")
