@@ -193,9 +193,6 @@ def explain(
 ) -> None:
     """Show how a query would run: plans, update patterns, rules, cost, graph. Local files need no JVM."""
     with reported():
-        from muntin.cli.wiring import read_text
-        from muntin.cql.parameters import with_parameters
-
         if query.endswith(".toml"):
             if run or capacity or bounds or job or stream or table or parameter:
                 others = "--analyze, --capacity, --bounds, --job, --stream, --table and --set"
@@ -204,8 +201,7 @@ def explain(
 
             typer.echo(job_graph(load_job(Path(query)), form))
             return
-        text, origin = read_text(query, sys.stdin.read)
-        text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
+        text = _read(query, parameter)
         inputs = inputs_of(load_job(job) if job else None, stream or [], table or [])
         if capacity:
             typer.echo(_capacity(text, inputs, bounds, form, rate or []))
@@ -310,22 +306,13 @@ def sql(
 ) -> None:
     """Run a query over files as a replay and print its rows, in order of time."""
     with reported():
-        from muntin.cli.output import output_kind
-        from muntin.cli.wiring import read_text
-        from muntin.cql.parameters import with_parameters
-
-        text, origin = read_text(query, sys.stdin.read)
-        text = CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
+        text = _read(query, parameter)
         spec = load_job(job) if job else None
         most = (0 if output else 50) if limit is None else limit
         if live is not None:
-            if stream or table or bounds or runtime or shards or master:
-                raise ConfigError(
-                    "--live goes with --isolation, --engine, --job (for its functions), --set, --format, --output and "
-                    "--limit alone"
-                )
             from muntin.cli.live import run_live
 
+            _no_inputs(stream, table, bounds, runtime, shards, master)
             run_live(live, text, isolation, engine, called_in(spec), form, output, most)
             return
         if (isolation, engine) != ("window", "muntin"):
@@ -334,16 +321,40 @@ def sql(
         if text.lstrip()[:7].upper() == "EXPLAIN":
             typer.echo(_explained(text, inputs, bounds))
             return
-        if output is not None:
-            output_kind(output)
         given = {key: value for key, value in (("shards", shards), ("master", master)) if value is not None}
         session = (spec.session if spec else SessionPart()).model_copy(update=given)
         options = {"bounds": _bounds(bounds)} if bounds else {}
-        asked = Asked(text, inputs, session, options, form, output, most)
-        if _chosen(runtime, asked, list(given)) == "local":
-            run_in_process(asked)
-        else:
-            run_on_spark(asked)
+        _answer(Asked(text, inputs, session, options, form, output, most), runtime, list(given))
+
+
+def _read(query: str, parameter: list[str] | None) -> str:
+    """The text of a query with its parameters, noted so that an error can show its line."""
+    from muntin.cli.wiring import read_text
+    from muntin.cql.parameters import with_parameters
+
+    text, origin = read_text(query, sys.stdin.read)
+    return CONTEXT.reading(with_parameters(text, parameters(parameter or [])), origin)
+
+
+def _no_inputs(*given: object) -> None:
+    """Raises ConfigError where options beside --live say what to read, and how."""
+    if any(given):
+        raise ConfigError(
+            "--live goes with --isolation, --engine, --job (for its functions), --set, --format, --output and "
+            "--limit alone"
+        )
+
+
+def _answer(asked: Asked, runtime: Literal["local", "spark"] | None, given: list[str]) -> None:
+    """Answer in this process or on Spark. Raises ConfigError, first of all where the output is of no known kind."""
+    from muntin.cli.output import output_kind
+
+    if asked.output is not None:
+        output_kind(asked.output)
+    if _chosen(runtime, asked, given) == "local":
+        run_in_process(asked)
+    else:
+        run_on_spark(asked)
 
 
 @app.command()
