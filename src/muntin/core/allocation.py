@@ -71,20 +71,23 @@ def release_excess() -> bool:
     """Give free memory back to the system if more than the bound is free and resident; whether it was. Microseconds
     if not."""
     bound, libc = keep_memory(), _glibc()
-    if not bound or libc is None or free_bytes() <= bound:
+    if not bound or libc is None or free_bytes(bound) <= bound:
         return False
     libc.malloc_trim(ctypes.c_size_t(0))
     return True
 
 
-def free_bytes() -> int:
+def free_bytes(enough: int = 0) -> int:
     """Bytes of the heap that are free and resident, about; 0 where that is not known. What was given back from the
-    middle of the heap still counts as free for glibc, so what is resident bounds it."""
+    middle of the heap still counts as free for glibc, so what is resident bounds it: that is read from the system's
+    files (longer than a small step takes), and only where glibc counts more than ``enough``."""
     libc = _glibc()
     if libc is None or not hasattr(libc, "mallinfo2"):
         return 0
     libc.mallinfo2.restype = _Mallinfo
     info = libc.mallinfo2()
+    if info.fordblks <= enough:
+        return int(info.fordblks)
     _, resident, shared = map(int, Path("/proc/self/statm").read_text().split()[:3])
     used = info.uordblks + info.hblkhd
     return max(min(info.fordblks, (resident - shared) * os.sysconf("SC_PAGE_SIZE") - used), 0)
