@@ -342,6 +342,28 @@ def _note(code, low, high, count, best, held, size, keep, least):  # type: ignor
     return size, touched
 
 
+@kernel(nb.void(MI64, MI64, MI64, MB1, MI64, MI64), cache=True)
+def _forget(there, count, at, held, extra, least):  # type: ignore[no-untyped-def]
+    """Begin counting anew: of the values ``there`` none has come."""
+    for c in there:
+        count[c], at[c], held[c] = 0, -1, False
+        if len(extra):
+            extra[c] = 0
+    least[:] = -1
+
+
+@kernel(nb.int64(MI64, MI64, MI64, MB1, nb.int64, nb.int64, MI64), cache=True)
+def _among_all(there, best, count, held, size, keep, least):  # type: ignore[no-untyped-def]
+    """Take the greatest of all values for the candidates, in place of those that are; how many they are."""
+    for i in range(size):
+        held[best[i]] = False
+    kept = _greatest(count, there, keep)
+    best[: len(kept)] = kept
+    for c in kept:
+        held[c] = True
+    return _keep(best, count, held, len(kept), keep, least)
+
+
 @kernel(
     nb.types.Tuple((MI64, MI64, MI64, MI64, nb.int64))(I64, nb.int64, I64, I64, _I64x2, I64, I64),
     cache=True,
@@ -369,28 +391,16 @@ def most_frequent(code, kinds, weight, more, spans, fresh, k):  # type: ignore[n
     for a in range(len(spans)):
         start, end = spans[a, 0], spans[a, 1]
         if fresh[a] or start >= high or end <= low:
-            for i in range(used):
-                c = there[i]
-                count[c], at[c], held[c] = 0, -1, False
-                if len(extra):
-                    extra[c] = 0
+            _forget(there[:used], count, at, held, extra, least)
             used, low, high, size = 0, start, start, 0
-            least[:] = -1
         touched += max(end - high, 0) + max(low - start, 0) + max(start - low, 0) + max(high - end, 0)
         used = _move(code, weight, high, end, 1, count, extra, more, there, at, used)
         used = _move(code, weight, start, low, 1, count, extra, more, there, at, used)
         used = _move(code, weight, low, start, -1, count, extra, more, there, at, used)
         used = _move(code, weight, end, high, -1, count, extra, more, there, at, used)
         if start > low or end < high:
-            for i in range(size):
-                held[best[i]] = False
             touched += used
-            kept = _greatest(count, there[:used], keep)
-            size = len(kept)
-            best[:size] = kept
-            for i in range(size):
-                held[kept[i]] = True
-            size = _keep(best, count, held, size, keep, least)
+            size = _among_all(there[:used], best, count, held, size, keep, least)
         else:
             size, more_touched = _note(code, high, end, count, best, held, size, keep, least)
             touched += more_touched
