@@ -9,19 +9,21 @@ from muntin.core.errors import ConfigError
 from muntin.core.schema import Field, Schema
 from muntin.cql import bind
 from muntin.dataflow.graph import QueryPlan
+from muntin.dataflow.harvestable import harvestable
 from muntin.dataflow.planner import plan_query
 from muntin.dataflow.routes import Everywhere
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.source import Source
 from muntin.plan.catalog import Catalog, Stream
+from muntin.plan.windows import QueryOptions
 
 FIELDS = Schema((Field("ts", pa.timestamp("us", "UTC")), *(Field(c, pa.int64()) for c in "kjv")))
 CHAIN = "A [RANGE 10 SECONDS], B [RANGE 10 SECONDS], C [RANGE 10 SECONDS] WHERE A.k = B.k AND B.j = C.j"
 
 
-def plan(text: str, **rates: float) -> QueryPlan:
+def plan(text: str, options: QueryOptions | None = None, **rates: float) -> QueryPlan:
     streams = (Stream(n, FIELDS, "ts", order=i, rate=rates.get(n)) for i, n in enumerate("ABC"))
-    return plan_query(bind(text, Catalog(tuple(streams))))
+    return plan_query(bind(text, Catalog(tuple(streams)), options or QueryOptions()))
 
 
 def everywhere(found: QueryPlan) -> set[str]:
@@ -47,6 +49,10 @@ def test_relays_where_broadcasting_costs_more_than_intermediate_results() -> Non
     ops = joins(found)
     assert len(ops) == 4 and not everywhere(found) and found.graph.depth == 4
     assert [len(op.passing) for op in ops] == [0, 1, 1, 1]
+    assert not any(harvestable(found.graph, v) for v in range(len(found.vertices)))
+    harvested = plan(text, QueryOptions(shed="harvest"), A=1000, B=1, C=1000)
+    (join,) = (v for v in range(len(harvested.vertices)) if harvestable(harvested.graph, v))
+    assert harvestable(harvested.graph, join) == 3
 
 
 def test_without_an_equality_the_fast_side_is_spread_and_the_other_goes_everywhere() -> None:

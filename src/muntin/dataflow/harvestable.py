@@ -16,4 +16,4 @@ def harvestable(graph: Graph, vertex: int) -> int:
     v = graph.vertices[vertex]
     if not isinstance(v.op, WindowJoin | GraphJoin) or any(graph.vertices[e.vertex].signed for e in v.inputs):
         return 0
-    return len(v.inputs) if not (isinstance(v.op, GraphJoin) and v.op.origins is not None) else 0
+    return len(v.inputs) if not (isinstance(v.op, GraphJoin) and v.op.relayed) else 0

@@ -143,7 +143,7 @@ class Joins(Base):
         keyed = self._keyed(parts, conditions)
         way = spread([v.schema.names for v in keyed.parts], keyed.classes, _rates(nodes, len(parts), self.known))
         plan = relay(keyed.classes, len(parts))
-        known = len(nodes) == len(parts)
+        known = len(nodes) == len(parts) and self.query.options.shed != "harvest"  # no level could be harvested
         if plan is not None and known and relayed_is_cheaper(nodes, predicate, way, plan, self.known):
             made = join_relayed(self.build, keyed, plan)
             self._on_one_level(keyed, plan, made)
