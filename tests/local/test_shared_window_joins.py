@@ -296,3 +296,18 @@ def test_queries_that_take_results_as_they_lie_pay_for_their_order_once() -> Non
 def test_small_windows_stay_apart_from_a_flood_of_results() -> None:
     assert joins_of_group(COUNTS.format(a=100_000), COUNTS.format(a=1)) == 2
     assert joins_of_group(COUNTS.format(a=100), COUNTS.format(a=1)) == 1
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_without_equal_columns_queries_share_whatever_columns_they_read(shards: int) -> None:
+    """Alone each spreads one input by all columns that it reads, and an aggregate goes by that: results of the shared
+    join are sent on to it."""
+    join = "FROM A [RANGE {n} SECONDS] a, B [RANGE 9 SECONDS] b WHERE a.v < b.v"
+    texts = [f"SELECT {c} {join.format(n=n)}" for n, c in ((12, "a.v, b.v AS w"), (15, "a.k, a.j, b.v AS w"))]
+    texts += [f"SELECT a.v, COUNT(*) AS n {join.format(n=5)} GROUP BY a.v", f"SELECT DISTINCT a.v {join.format(n=7)}"]
+    catalog = Catalog(tuple(Stream(n, SCHEMA, "ts", ts_unit=SECOND, order=i) for i, n in enumerate("AB")))
+    queries = [bind(t, catalog) for t in texts]
+    plans, batches = plan_queries(queries), draw_batches(Random(6), SCHEMA, 6, 12)
+    assert shared_joins(plans) == 1 and len({v.id for p in plans for v in p.vertices if not v.inputs}) == 2
+    for query, rows in zip(queries, answers(LocalPipeline(plans, shards), batches), strict=True):
+        assert rows == answers(LocalPipeline(plan_query(query)), batches)[0] and len(rows) > 5, query.text

@@ -2,8 +2,8 @@
 
 A join can be shared where each of its inputs is a window of time straight on a stream: then its rows' event times say
 which results belong to a narrower window. Two joins have one *signature* where they join the same streams on the same
-conditions, in the same order, spread over shards alike and in the same time. Windows, selections and columns may
-differ.
+conditions, in the same order and in the same time. Windows, selections and columns may differ, and so may the shards
+over which a join that has no key of all inputs is spread.
 """
 
 from __future__ import annotations
@@ -89,11 +89,30 @@ class JoinedWindows:
 
     @property
     def signature(self) -> Hashable:
-        """Equal for joins that can be one."""
+        """Equal for joins that can be one. How a join over a graph is spread does not matter: its results can be sent
+        on to where a query has them alone."""
         op, kind = self.op, "keys" if isinstance(self.op, WindowJoin) else "graph"
         form: Hashable = op.null_safe if isinstance(op, WindowJoin) else (op.indexes, len(op.bands))
-        inputs = tuple((i.stream.name, _route_key(i.route, i.columns), i.domain, i.streams) for i in self.inputs)
-        return kind, form, inputs, self.equalities, self.conditions, self.domain, self.streams
+        inputs = tuple((i.stream.name, i.domain, i.streams) for i in self.inputs)
+        spread = self.spread if kind == "keys" else None
+        return kind, form, inputs, spread, self.equalities, self.conditions, self.domain, self.streams
+
+    @property
+    def spread(self) -> tuple[Hashable, ...]:
+        """By input what its rows are spread by, whatever the columns' numbers are."""
+        return tuple(_route_key(i.route, i.columns) for i in self.inputs)
+
+    @property
+    def sent(self) -> Route:
+        """Which shards have the results, by the join's columns."""
+        if self.relayed is not None and self.relayed.sent != HERE:
+            return self.relayed.sent
+        first = 0
+        for given in self.inputs:
+            if isinstance(given.route, Keyed):
+                return Keyed(tuple(column_name(first + int(n[1:])) for n in given.route.columns))
+            first += len(given.columns)
+        return Single()
 
 
 def _route_key(route: Route, columns: Sequence[Expr]) -> Hashable:

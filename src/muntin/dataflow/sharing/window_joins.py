@@ -190,9 +190,12 @@ def _build(plan: QueryPlan, join: JoinedWindows, shared: SharedJoin, places: Pla
 def _sent_on(plan: QueryPlan, number: int, shared: SharedJoin, join: JoinedWindows, op: Narrow) -> Route:
     """How the results go on from the shared join, where the plan has them on other shards and something above goes by
     that. ``number``: of the vertex in whose place they are."""
-    sent = HERE if join.relayed is None else join.relayed.sent
-    if not isinstance(sent, Keyed) or not _kept_where_they_are(plan, number):
+    alike = join.spread == shared.pattern.spread and (join.relayed is None or join.relayed.sent == HERE)
+    if alike or not _kept_where_they_are(plan, number):
         return HERE
+    sent = join.sent
+    if not isinstance(sent, Keyed):
+        return sent
     columns = [shared.column(*join.expr(c)) for c in sent.columns]
     if not set(columns) <= {*op.columns}:  # nothing can go by what is not there
         return HERE
