@@ -160,13 +160,10 @@ def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsI
         return None
     route = spread_by(window.inputs[0].route, own)
     by = tuple(own[int(c[1:])] for c in rows.op.by)
-    columns, keep = list(own), []
-    for op in reversed(passed):
-        keep += conjuncts(map_columns(op.predicate, lambda c, now=tuple(columns): now[int(c.name[1:])]))  # type: ignore[misc]
-        made = [columns[int(e.name[1:])] for _, e in op.columns or () if isinstance(e, Column)]
-        if len(made) < len(op.columns or ()):
-            return None
-        columns = columns if op.columns is None else made
+    through = _through(passed, own)
+    if through is None:
+        return None
+    columns, keep = through
     joined, moved = tuple(columns[k] for k in keys), spread_by(sent, columns)
     if by and {*columns} <= {*by}:  # a row that is pushed out equals the one that pushes it out: nothing changes at all
         return None
@@ -181,6 +178,19 @@ def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsI
     order = (own[int(rows.op.order[1:])],) if rows.op.order else ()
     kept = tuple(c for c in dict.fromkeys(keep) if c != TRUE)
     return RowsInput(rows.op, window, source, route, moved, kept, tuple(columns), names, joined, by, order)
+
+
+def _through(passed: Sequence[Compute], own: Sequence[Column]) -> tuple[list[Column], list[Expr]] | None:
+    """The columns of the stream that are left, and what rows fulfil, after operators from the last to the first; None
+    where one computes a column."""
+    columns, keep = list(own), []
+    for op in reversed(passed):
+        keep += conjuncts(map_columns(op.predicate, lambda c, now=tuple(columns): now[int(c.name[1:])]))  # type: ignore[misc]
+        made = [columns[int(e.name[1:])] for _, e in op.columns or () if isinstance(e, Column)]
+        if len(made) < len(op.columns or ()):
+            return None
+        columns = columns if op.columns is None else made
+    return columns, keep
 
 
 def _plain(source: Vertex) -> tuple[Column, ...] | None:
