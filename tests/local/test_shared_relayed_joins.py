@@ -11,20 +11,28 @@ from random import Random
 import pyarrow as pa
 import pytest
 from stored import Stored
-from test_history import relation, restarted, snapshot, undisturbed
-from test_shared_window_joins import SCHEMA, SECOND, Batches, answers, draw_text, in_order, restart, shared_joins
+from test_history import relation, restarted, undisturbed
+from test_shared_window_joins import (
+    SCHEMA,
+    SECOND,
+    Batches,
+    answers,
+    draw_text,
+    in_order,
+    one_that_stays,
+    shared_joins,
+)
 from test_sliced_joins import run_waiting
 
 from muntin.cql.binder import bind
 from muntin.dataflow.builder import Places
-from muntin.dataflow.durable import Asked, from_json, take_up, to_json
+from muntin.dataflow.durable import Asked, take_up
 from muntin.dataflow.explain import explain_graph
 from muntin.dataflow.graph import Graph, QueryPlan
 from muntin.dataflow.planner import plan_queries, plan_query
 from muntin.dataflow.routes import Keyed
 from muntin.dataflow.sharing import window_joins
 from muntin.engine.meter import Meter
-from muntin.local.history import fill
 from muntin.local.runtime import LocalPipeline
 from muntin.operators.compute import Compute
 from muntin.operators.joins.join_graph import GraphJoin
@@ -122,29 +130,9 @@ def test_queries_that_stay_answer_as_alone_while_others_come_and_go(seed: int, c
     """State goes through the stored plan: who was relayed stays so, who comes reads a join that is there or has one."""
     rng = Random(f"relayed, coming and going {seed}")
     queries = {f"q{i}": q for i, q in enumerate(draw_group(rng))}
-    batches, shards = draw_batches(rng, 8), rng.choice((1, 2, 3))
-    asked = {n: asking(q) for n, q in queries.items()}
-    alone = {n: LocalPipeline(plan_query(q), 1) for n, q in queries.items()}
-    stays, cuts = rng.choice(list(queries)), sorted(rng.sample(range(1, 8), 2))
-    pipeline, stored = None, None
-    rows: list[list[tuple[object, ...]]] = [[], []]
-    for low, high in zip([0, *cuts], [*cuts, 8], strict=True):
-        names = [n for n in queries if n == stays or rng.random() < 0.7]
-        present = {n: asked[n] for n in names}
-        taken = take_up(stored, present, low, "1", "refill")
-        if pipeline is None:
-            pipeline = LocalPipeline(list(taken.plans.values()), shards)
-        else:
-            old = pipeline
-            filled = fill(taken, present, stored, lambda ids, p=old, at=low: snapshot(p, at - 1), shards)  # type: ignore[misc]
-            taken, pipeline = filled.taken, restart(old, taken, filled, low)
-        stored = from_json(to_json(taken.durable))
-        for b in batches[low:high]:
-            rows[0] += in_order(pipeline.push_all(b)[names.index(stays)])
-            rows[1] += in_order(alone[stays].push(b))
-    rows[0] += in_order(pipeline.finish_all()[names.index(stays)])
-    rows[1] += in_order(alone[stays].finish())
-    assert rows[0] == rows[1], queries[stays].text
+    batches = draw_batches(rng, 8)
+    found, expected, text = one_that_stays(rng, queries, batches, rng.choice((1, 2, 3)), 0.7)
+    assert found == expected, text
 
 
 def asking(query: BoundQuery) -> Asked:

@@ -67,6 +67,25 @@ def wait_for(what: Callable[[], Any], seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
+def looking(seen: list[int]) -> Callable[[Any, int], None]:
+    """A sink that takes a while, and notes batches: what is repeated shows there; files would be written over."""
+
+    def see(df: Any, batch: int) -> None:
+        seen.append(batch)
+        time.sleep(0.1)
+        df.count()
+
+    return see
+
+
+def reaches(run: Any, batch: int) -> None:
+    wait_for(lambda: run.metrics().batch >= min(batch, FILES - 1))
+
+
+def goes_on(run: Any, batches: int = 1) -> None:
+    reaches(run, run.metrics().batch + batches)
+
+
 def test_queries_come_and_go_while_rows_flow(
     spark: Any, feed: Callable[[str], Feed], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -76,14 +95,9 @@ def test_queries_come_and_go_while_rows_flow(
     def query(text: str, name: str, out: str | None = None) -> Any:
         return session.sql(text, name=name).write("parquet", str(tmp_path / (out or name)))
 
-    def see(df: Any, batch: int) -> None:
-        seen.append(batch)  # what is repeated shows here; files would be written over
-        time.sleep(0.1)
-        df.count()
-
     seen: list[int] = []
     query(KEPT, "kept")
-    session.sql("SELECT k FROM a [NOW]", name="seen").write(foreach_batch=see)
+    session.sql("SELECT k FROM a [NOW]", name="seen").write(foreach_batch=looking(seen))
     slide = query(SLIDE, "slide")
     run = session.start(str(tmp_path / "cp"))
     waiter = ThreadPoolExecutor(1).submit(run.await_termination)
@@ -92,34 +106,28 @@ def test_queries_come_and_go_while_rows_flow(
     def flow() -> None:
         for i in range(1, FILES):
             source.put(events(i, 10 * i, 10, 60, disorder_s=2))
-            reaches(i - 2)
-
-    def reaches(batch: int) -> None:
-        wait_for(lambda: run.metrics().batch >= min(batch, FILES - 1))
-
-    def goes_on(batches: int = 1) -> None:
-        reaches(run.metrics().batch + batches)
+            reaches(run, i - 2)
 
     wait_for(run.metrics)
     with ThreadPoolExecutor(3) as threads, closing(lambda: flowing.done() or run.stop()):
         flowing = threads.submit(flow)
-        goes_on(2)
+        goes_on(run, 2)
         both = [threads.submit(run.add, q) for q in (query(COUNTS, "counts"), query(NEWS, "news"))]
         assert [b.result() for b in both] == [None, None], "two at a time follow one another"
         listed = {row.name: row for row in run.queries()}
         assert list(listed) == ["kept", "seen", "slide", *(n for n in run.job.asked if n in ("counts", "news"))]
         assert listed["counts"].since.batch == 0 and listed["news"].since.batch > 0, "history, and none"
-        goes_on()
+        goes_on(run)
         run.drop("slide")
         ended = slide.metrics()
         before = {p.name for p in (tmp_path / "slide").iterdir()}
-        goes_on()
+        goes_on(run)
         run.drop("news")
         run.add(query(SLIDE, "again"))
         run.add(query(KEPT, "twin"))
         run.drop("counts")
         run.add(session.queries["counts"])
-        goes_on()
+        goes_on(run)
         flowing.result()
     run.process_all_available()
     run.heartbeat(END)

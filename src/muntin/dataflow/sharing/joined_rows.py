@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name
 from muntin.dataflow.routes import HERE, Everywhere, Keyed, Route, Single
-from muntin.dataflow.sharing.joined_windows import domain_of
+from muntin.dataflow.sharing.joined_windows import domain_of, kept_where_they_are
 from muntin.operators.compute import Compute
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.window_join import WindowJoin
@@ -109,7 +109,7 @@ def joined_rows(plan: QueryPlan, number: int, of: int = 0) -> JoinedRows | None:
     types = zip(found[0].keys, found[1].keys, strict=True)
     if domain is None or any(a.type != b.type for a, b in types):
         return None
-    both, settled = (found[0], found[1]), spread_matters(plan, number)
+    both, settled = (found[0], found[1]), kept_where_they_are(plan, number)
     return JoinedRows(of, number, v.id, both, _conditions(v.op, both), settled, domain, v.streams)
 
 
@@ -129,13 +129,6 @@ def _conditions(op: object, inputs: Sequence[RowsInput]) -> tuple[Expr, ...]:
     columns = [Column(f"{i}.{c.name}", c.type) for i, given in enumerate(inputs) for c in given.columns]
     own = (map_columns(e, lambda c: columns[int(c.name[1:])]) for e in op.conditions)
     return tuple(sorted(own, key=stable_text))
-
-
-def spread_matters(plan: QueryPlan, number: int) -> bool:
-    """Whether what reads a vertex, directly or through operators that look at one row at a time, relies on which shard
-    has which of its rows."""
-    readers = [n for n, v in enumerate(plan.vertices) if Edge(number) in v.inputs]
-    return any(not isinstance(plan.vertices[n].op, Compute) or spread_matters(plan, n) for n in readers)
 
 
 def _input(vertices: Sequence[Vertex], edge: Edge, keys: Sequence[int]) -> RowsInput | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from muntin.core.calendar import nominal
 from muntin.core.time import DAY
-from muntin.dataflow.graph import QueryPlan, RelayedJoin, Vertex, column_name, vertex_id
+from muntin.dataflow.graph import Edge, QueryPlan, RelayedJoin, Vertex, column_name, vertex_id
 from muntin.dataflow.routes import HERE, Everywhere, Keyed, Route, Single
 from muntin.operators.joins.join_graph import GraphJoin
 from muntin.operators.joins.window_join import WindowJoin
@@ -195,6 +195,12 @@ def domain_of(vertices: Sequence[Vertex], v: Vertex) -> tuple[str, ...] | None:
     """The streams that a vertex's id says it shares its time with; None where that cannot be told from it."""
     ids = [vertices[e.vertex].id for e in v.inputs]
     return next((d for d in ((), v.streams) if vertex_id(v.op, ids, d) == v.id), None)
+
+
+def kept_where_they_are(plan: QueryPlan, number: int) -> bool:
+    """Whether rows of a vertex are kept, or meet others, on the shards that they are on."""
+    readers = [(i, v) for i, v in enumerate(plan.vertices) if Edge(number) in v.inputs]
+    return any(v.op.stateful or len(v.inputs) > 1 or kept_where_they_are(plan, i) for i, v in readers)
 
 
 def _has_event_time(stream: Stream) -> bool:

@@ -15,7 +15,13 @@ from muntin.dataflow.builder import Places
 from muntin.dataflow.graph import Edge, QueryPlan, Vertex, column_name, vertex_id
 from muntin.dataflow.routes import HERE, Keyed, Route
 from muntin.dataflow.sharing.join_costs import JoinFlow, flow_alone, flow_shared, joining_cost
-from muntin.dataflow.sharing.joined_windows import JoinedWindows, domain_of, joined_windows, new_joins
+from muntin.dataflow.sharing.joined_windows import (
+    JoinedWindows,
+    domain_of,
+    joined_windows,
+    kept_where_they_are,
+    new_joins,
+)
 from muntin.dataflow.sharing.rewriting import Build, with_vertices
 from muntin.dataflow.sharing.shared_join import (
     SharedJoin,
@@ -191,7 +197,7 @@ def _sent_on(plan: QueryPlan, number: int, shared: SharedJoin, join: JoinedWindo
     """How the results go on from the shared join, where the plan has them on other shards and something above goes by
     that. ``number``: of the vertex in whose place they are."""
     alike = join.spread == shared.pattern.spread and (join.relayed is None or join.relayed.sent == HERE)
-    if alike or not _kept_where_they_are(plan, number):
+    if alike or not kept_where_they_are(plan, number):
         return HERE
     sent = join.sent
     if not isinstance(sent, Keyed):
@@ -200,12 +206,6 @@ def _sent_on(plan: QueryPlan, number: int, shared: SharedJoin, join: JoinedWindo
     if not set(columns) <= {*op.columns}:  # nothing can go by what is not there
         return HERE
     return Keyed(tuple(column_name(op.columns.index(c)) for c in columns))
-
-
-def _kept_where_they_are(plan: QueryPlan, number: int) -> bool:
-    """Whether rows of a vertex are kept, or meet others, on the shards that they are on."""
-    readers = [(i, v) for i, v in enumerate(plan.vertices) if Edge(number) in v.inputs]
-    return any(v.op.stateful or len(v.inputs) > 1 or _kept_where_they_are(plan, i) for i, v in readers)
 
 
 def _folded(plan: QueryPlan, join: int, op: Narrow) -> tuple[int, Narrow]:

@@ -146,7 +146,7 @@ def _ended_by(sides: Sides, i: int, rows: Numbered, counts: Counts, low: int, ro
     side, other = sides.turns[i], sides.turns[1 - i]
     at, came = side.moment(rows.group, rows.number + counts[i]), side.moment(rows.group, rows.number)
     # a partner that comes when ``low`` rows have come after a row begins a pair that is so far apart
-    until = np.minimum(at, side.moment(rows.group, rows.number + low))
+    until = np.minimum(at, side.moment(rows.group, rows.number + low) if low else came)
 
     def numbers(group: Ints, k: Ints) -> tuple[Ints, Ints]:
         first = other.upto(group, at[k], before=i == 1) - counts[1 - i] + 1
@@ -190,15 +190,15 @@ def _partners(
     near = (np.full(len(rows), -ANY), np.full(len(rows), ANY)) if group is None else numbers(group, every)
     wanted = Wanted(side.rows.hashes(rows), near, _band(sides, i, rows))
     asked, partners = other.rows.with_keys(wanted, group, room, total, new)
-    some = _fulfil(sides, i, rows.take(asked), partners)
+    own = rows.take(asked)
+    some = _fulfil(sides, i, own, partners)
     if some is not None:
-        asked, partners = asked[some], partners.take(some)
+        asked, own, partners = asked[some], own.take(some), partners.take(some)
     if group is None and len(asked):
         partners = other.in_partitions(partners)
         low, high = numbers(partners.group, asked)
         some = np.flatnonzero((low <= partners.number) & (partners.number <= high))
-        asked, partners = asked[some], partners.take(some)
-    own = rows.take(asked)
+        asked, own, partners = asked[some], own.take(some), partners.take(some)
     return Pairs((own, partners) if i == 0 else (partners, own), at[asked])
 
 
